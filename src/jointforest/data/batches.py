@@ -20,9 +20,7 @@ Batches = Callable[[], Iterator[Any]]
 def batches_of(source: Any) -> Batches:
     """The batches of a source.
 
-    Parameters
-    ----------
-    source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
+    source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame.
         Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
         pyarrow tables or record batches), the same rows at each call. A frame counts as batches of its rows.
 

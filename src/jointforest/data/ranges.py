@@ -24,10 +24,7 @@ from .schema import Column, Schema, snapped
 class Ranges(NamedTuple):
     """Cells of a table that are ranges.
 
-    Attributes
-    ----------
-    number : int32 array (n, d)
-        Which interval a cell has; -1 of cells that are no range.
+    number : int32 array (n, d). Which interval a cell has; -1 of cells that are no range.
     intervals : tuple of Interval
     """
 

@@ -19,16 +19,10 @@ class Term:
     It takes three statistics: the sum of squares over all cells; that of a trend; and the cell that deviates most. The
     least of their p-values counts, times their number.
 
-    Parameters
-    ----------
-    rows : float64 array (C,)
-        Rows of both tables in each cell.
-    p : float64 array (C,)
-        Expected share of new rows in each cell.
-    main : float64 array (C, k)
-        What the expected shares were fitted by; one of its combinations is constant.
-    trend : float64 array (C, m), optional
-        Contrasts that are more probable than others, such as a column's ranks.
+    rows : float64 array (C,). Rows of both tables in each cell.
+    p : float64 array (C,). Expected share of new rows in each cell.
+    main : float64 array (C, k). What the expected shares were fitted by; one of its combinations is constant.
+    trend : float64 array (C, m), optional. Contrasts that are more probable than others, such as a column's ranks.
     """
 
     def __init__(self, rows: np.ndarray, p: np.ndarray, main: np.ndarray, trend: np.ndarray | None = None) -> None:

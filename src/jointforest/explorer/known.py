@@ -23,11 +23,8 @@ MODELS = 4
 class Known:
     """Evidence of one row.
 
-    Parameters
-    ----------
     shown : ShownJoint
-    said : list or dict or None
-        As `state.read_evidence` reads it.
+    said : list or dict or None. As `state.read_evidence` reads it.
 
     conditions : dict of column name to condition
     sentence : str

@@ -30,8 +30,6 @@ _DATA, _JOINT, _ASKED = "joint", "model.joint", "asked.json"
 class _Asked:
     """What `mlflow.pyfunc` calls: predictions of a target, or log-densities of rows.
 
-    Parameters
-    ----------
     joint : Joint
     target : str or None
     """

@@ -148,18 +148,14 @@ class TableScores(Learner):
 class TableRows(NamedTuple):
     """A table of n rows to learn from.
 
-    Attributes
-    ----------
     schema : Schema
     columns : Columns
-    X : float64 array (n, d)
-        Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have draws from these.
-    filled : float64 array (n, d)
-        The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
-    first : HiddenTrees or None
-        What the draws are from; None: nothing is drawn.
-    ranges : Ranges or None
-        Which cells are ranges.
+    X : float64 array (n, d). Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have
+        draws from these.
+    filled : float64 array (n, d). The same, each missing cell drawn given the known ones of its row; X itself where
+        nothing is drawn.
+    first : HiddenTrees or None. What the draws are from; None: nothing is drawn.
+    ranges : Ranges or None. Which cells are ranges.
     """
 
     schema: Schema

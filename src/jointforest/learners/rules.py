@@ -76,19 +76,12 @@ class Reduced(NamedTuple):
     These columns are learned too, and then marginalised: their hidden states carry what the sum tells of other columns.
     Sums of a column and a gap are not, as draws of wine are then less like its rows (see the experiment on rules).
 
-    Attributes
-    ----------
     coordinates : Coordinates
-    schema : Schema
-        Of the columns that are learned: m coordinates, and k columns of the table.
-    X : float64 array (n, m + k)
-        NaN where missing.
-    beside : list of int
-        Numbers of the k columns in the table.
-    low : dict of int to float
-        Least values that some coordinates may have.
-    indicators : set of str
-        Names of the coordinates that say whether a cell is missing.
+    schema : Schema. Of the columns that are learned: m coordinates, and k columns of the table.
+    X : float64 array (n, m + k). NaN where missing.
+    beside : list of int. Numbers of the k columns in the table.
+    low : dict of int to float. Least values that some coordinates may have.
+    indicators : set of str. Names of the coordinates that say whether a cell is missing.
     """
 
     coordinates: Coordinates
@@ -827,22 +820,15 @@ def _dtype(frame: str, sort: str) -> str:
 class WantedRules(NamedTuple):
     """Rules that a learner is to enforce.
 
-    Attributes
-    ----------
-    schema : Schema
-        With all rules, found and declared.
-    rules : tuple of Rule
-        Those to enforce, declared ones first.
-    n_declared : int
-        How many of these the user declared.
-    is_auto : bool
-        Whether the others are enforced only if columns that become one have few combinations of values, and orders
-        are of close columns.
-    tried : tuple of Function
-        Found functions whose columns may become one although they have many combinations of values, or exceptions.
-    soft : tuple of Function
-        Found functions that too few rows support to be enforced, and those with an exception in a table of too few
-        rows for a trial. Their columns become one.
+    schema : Schema. With all rules, found and declared.
+    rules : tuple of Rule. Those to enforce, declared ones first.
+    n_declared : int. How many of these the user declared.
+    is_auto : bool. Whether the others are enforced only if columns that become one have few combinations of values, and
+        orders are of close columns.
+    tried : tuple of Function. Found functions whose columns may become one although they have many combinations of
+        values, or exceptions.
+    soft : tuple of Function. Found functions that too few rows support to be enforced, and those with an exception in a
+        table of too few rows for a trial. Their columns become one.
     """
 
     schema: Schema

@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 class Distribution(ABC):
     """A joint distribution over all columns of a schema. Immutable.
 
-    Attributes
-    ----------
-    kind : str
-        The name of the kind in errors and files, such as ``"forest"``. Each subclass sets it.
+    kind : str. The name of the kind in errors and files, such as ``"forest"``. Each subclass sets it.
     schema : Schema
     """
 

@@ -75,13 +75,9 @@ def clock_of(time: np.ndarray, event: np.ndarray) -> Clock:
 class Design(NamedTuple):
     """Features as regressions take them: indicators of levels, and standardised numbers.
 
-    Attributes
-    ----------
-    n_levels : list of int
-        Of each feature; 0 of numbers.
+    n_levels : list of int. Of each feature; 0 of numbers.
     center, scale : float64 arrays (p,)
-    knots : list of float64 arrays
-        Of each regressor; empty of indicators.
+    knots : list of float64 arrays. Of each regressor; empty of indicators.
     """
 
     n_levels: list[int]
@@ -181,17 +177,11 @@ class StepFunction:
 class SurvivalModel(NamedTuple):
     """Members and their weights.
 
-    Attributes
-    ----------
-    joint : Distribution
-        Its last column is the time.
+    joint : Distribution. Its last column is the time.
     regressions : Regressions
-    weight : dict of str to float
-        By the names of members.
-    last : float
-        The last time that was observed.
-    seed : int
-        Of draws.
+    weight : dict of str to float. By the names of members.
+    last : float. The last time that was observed.
+    seed : int. Of draws.
     """
 
     joint: Distribution

@@ -76,14 +76,9 @@ def find_key(
 class Votes(NamedTuple):
     """The result of the votes on one column.
 
-    Attributes
-    ----------
-    seen : float array (n,)
-        Probability that the row's own value is true; 0 where it is missing.
-    best : int array (n,)
-        The most probable value of the entity, -1 if there is none.
-    probability : float array (n,)
-        Probability of ``best``.
+    seen : float array (n,). Probability that the row's own value is true; 0 where it is missing.
+    best : int array (n,). The most probable value of the entity, -1 if there is none.
+    probability : float array (n,). Probability of ``best``.
     """
 
     seen: np.ndarray
@@ -178,16 +173,10 @@ of them. The result has the kept numbers of all columns side by side, (n, A).
 class _Posterior(NamedTuple):
     """The posterior of the cells of one column; all arrays are (n,).
 
-    Attributes
-    ----------
-    p_wrong : float array
-        Probability that the cell is wrong; 0 for missing and blank cells of columns without votes.
-    best : int array
-        The most probable truth, an index into `CheckedColumn.values`; -1 if none is known.
-    p_best : float array
-        Probability of ``best``.
-    kind : int array
-        The most probable kind of error, if the cell is wrong.
+    p_wrong : float array. Probability that the cell is wrong; 0 for missing and blank cells of columns without votes.
+    best : int array. The most probable truth, an index into `CheckedColumn.values`; -1 if none is known.
+    p_best : float array. Probability of ``best``.
+    kind : int array. The most probable kind of error, if the cell is wrong.
     """
 
     p_wrong: np.ndarray
@@ -199,26 +188,16 @@ class _Posterior(NamedTuple):
 class ErrorModel:
     """The error model of a table: learned when it is made, with the posteriors of all cells.
 
-    Attributes
-    ----------
-    rows : int array (n,)
-        The numbers of the rows in the table.
-    is_right : bool array (d,)
-        The columns whose true values are known: see `of_row`.
-    item : int array (n, d)
-        The value in each cell, as `CheckedColumn.item`.
+    rows : int array (n,). The numbers of the rows in the table.
+    is_right : bool array (d,). The columns whose true values are known: see `of_row`.
+    item : int array (n, d). The value in each cell, as `CheckedColumn.item`.
     columns : list of CheckedColumn
     posterior : list of Posterior
-    rate : float array (d,)
-        Share of wrong cells among those that are neither blank nor missing.
-    partners : list of Partners
-        For each column, the other columns that predict it best.
-    swaps : Swaps
-        The swaps of neighbouring columns.
-    key, source : int or None
-        The columns that name the entity of each row, and the source that reports it.
-    votes : dict of int to Votes
-        The votes on the columns that the entity determines.
+    rate : float array (d,). Share of wrong cells among those that are neither blank nor missing.
+    partners : list of Partners. For each column, the other columns that predict it best.
+    swaps : Swaps. The swaps of neighbouring columns.
+    key, source : int or None. The columns that name the entity of each row, and the source that reports it.
+    votes : dict of int to Votes. The votes on the columns that the entity determines.
     """
 
     def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], swaps: Swaps, key: int | None = None) -> None:

@@ -31,18 +31,13 @@ def joined_partners(codes: Sequence[np.ndarray]) -> np.ndarray:
 class Counts:
     """Weighted counts of the values in each group of rows. Answers about a row exclude the row itself.
 
-    Attributes
-    ----------
-    group, item : int arrays (n,)
-        The group and the value of each row; -1 where missing.
-    weight : float array (n,)
-        Weight of each row's cell; 0 where it is missing.
-    key, count : int array (P,), float array (P,)
-        The pairs of a group and a value, ``group * n_values + item``, ascending, and their weights.
-    total, of_item : float arrays (G,), (n_values,)
-        Weight of each group, and of each value. The last group is empty, for rows without a group.
-    top : int array (G, 2)
-        The two most frequent values of each group; -1 where there are fewer.
+    group, item : int arrays (n,). The group and the value of each row; -1 where missing.
+    weight : float array (n,). Weight of each row's cell; 0 where it is missing.
+    key, count : int array (P,), float array (P,). The pairs of a group and a value, ``group * n_values + item``,
+        ascending, and their weights.
+    total, of_item : float arrays (G,), (n_values,). Weight of each group, and of each value. The last group is empty,
+        for rows without a group.
+    top : int array (G, 2). The two most frequent values of each group; -1 where there are fewer.
     """
 
     def __init__(
@@ -125,16 +120,11 @@ def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.nd
 class Partners:
     """The columns, and at most one pair of columns, that predict one column best.
 
-    Attributes
-    ----------
-    columns : list of tuple of int
-        The one or two columns of each partner, the best partner first.
-    group : list of int arrays (n,)
-        The groups of rows with the same values in these columns.
-    accuracy : float
-        For the best partner: how often the most frequent value of the other rows of a group is right, beyond chance.
-    exceptions : float
-        For the best partner: how often that value is not right.
+    columns : list of tuple of int. The one or two columns of each partner, the best partner first.
+    group : list of int arrays (n,). The groups of rows with the same values in these columns.
+    accuracy : float. For the best partner: how often the most frequent value of the other rows of a group is right,
+        beyond chance.
+    exceptions : float. For the best partner: how often that value is not right.
     """
 
     def __init__(self, j: int, item: np.ndarray, n_values: int, code: Sequence[np.ndarray]) -> None:

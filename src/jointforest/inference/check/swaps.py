@@ -31,14 +31,10 @@ _MOST = 50.0  # greatest change of the log density that counts
 class Swaps(NamedTuple):
     """Swaps of the cells of d columns, each with the likelier neighbour; all arrays are (n, d).
 
-    Attributes
-    ----------
-    p : float array
-        Probability that the cell is swapped.
-    neighbour : int array
-        The other column.
-    item : int array
-        The value of the other column's cell in this column, as `CheckedColumn.item`; -1 if it is no value of it.
+    p : float array. Probability that the cell is swapped.
+    neighbour : int array. The other column.
+    item : int array. The value of the other column's cell in this column, as `CheckedColumn.item`; -1 if it is no value
+        of it.
     """
 
     p: np.ndarray

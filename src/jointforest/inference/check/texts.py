@@ -17,19 +17,14 @@ class Slips:
 
     The first ``n_seen`` texts are those that some cell has.
 
-    Attributes
-    ----------
-    seen, truth : int arrays (P,)
-        Indices of the two texts.
-    edits : int array (P,)
-        Least number of letters to insert, delete, replace, or exchange with the next one. It is 1 if one letter is
-        replaced by another everywhere, as by a wrong encoding, or if only capitals, accents and spaces differ.
-    letters : list of P Counter
-        Letters of the seen text that the true one does not have, with their numbers.
-    way : int array (P,)
-        Kind of the edits, an index into `WAYS`.
-    length : int array (P,)
-        Number of letters of the true text; of its distinct letters if a letter is replaced everywhere.
+    seen, truth : int arrays (P,). Indices of the two texts.
+    edits : int array (P,). Least number of letters to insert, delete, replace, or exchange with the next one. It is 1
+        if one letter is replaced by another everywhere, as by a wrong encoding, or if only capitals, accents and spaces
+        differ.
+    letters : list of P Counter. Letters of the seen text that the true one does not have, with their numbers.
+    way : int array (P,). Kind of the edits, an index into `WAYS`.
+    length : int array (P,). Number of letters of the true text; of its distinct letters if a letter is replaced
+        everywhere.
     """
 
     def __init__(self, texts: Sequence[str], n_seen: int) -> None:

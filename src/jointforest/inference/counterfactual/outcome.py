@@ -139,12 +139,9 @@ class ColumnOutcome:
 class ModelOutcome:
     """Predictions of a model: a class, or a number in an interval.
 
-    Parameters
-    ----------
-    schema : Schema
-        Of the joint.
-    model : object with ``predict``, or a function of a frame
-        One with ``classes_`` and ``predict_proba`` is asked for probabilities; the most probable class is predicted.
+    schema : Schema. Of the joint.
+    model : object with ``predict``, or a function of a frame. One with ``classes_`` and ``predict_proba`` is asked for
+        probabilities; the most probable class is predicted.
     wanted : class, list of classes, or Interval
     """
 

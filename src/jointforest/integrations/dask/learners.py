@@ -31,12 +31,8 @@ from .answers import by_partition, series
 class DaskRows:
     """The rows of a Dask frame, as `fit_batches` takes them.
 
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-        Its partitions are computed anew at each pass.
-    client : distributed.Client or None
-        None: the schedulers within this process.
+    frame : dask.dataframe.DataFrame. Its partitions are computed anew at each pass.
+    client : distributed.Client or None. None: the schedulers within this process.
     """
 
     def __init__(self, frame: dd.DataFrame, client: Any) -> None:

@@ -49,14 +49,10 @@ from .rounds_kernels import from_leaves, from_marginals
 class _Grown(NamedTuple):
     """A forest, and the rows that count in its leaves.
 
-    Attributes
-    ----------
-    filled : AssignedRows
-        The rows that fill leaves.
-    in_bag : AssignedRows or None
-        The rows that each tree drew; None unless they are asked for.
-    drawn : bool array (T, n)
-        Whether a tree drew a row; (T, 0) if neither ``leaf_rows="oob"`` nor ``oob_score`` asks for it.
+    filled : AssignedRows. The rows that fill leaves.
+    in_bag : AssignedRows or None. The rows that each tree drew; None unless they are asked for.
+    drawn : bool array (T, n). Whether a tree drew a row; (T, 0) if neither ``leaf_rows="oob"`` nor ``oob_score`` asks
+        for it.
     """
 
     filled: AssignedRows
@@ -391,13 +387,9 @@ class RoundSettings(NamedTuple):
 class Discriminator(NamedTuple):
     """A discriminator: its trees on ranks, and where the real rows end.
 
-    Attributes
-    ----------
     trees : list of RankTree
-    leaf_node : int32 array (T, n)
-        Node in which each real row ends, in each tree.
-    drawn : bool array (T, n)
-        Whether the real row was among those that tree was grown on.
+    leaf_node : int32 array (T, n). Node in which each real row ends, in each tree.
+    drawn : bool array (T, n). Whether the real row was among those that tree was grown on.
     """
 
     trees: list[RankTree]
@@ -548,14 +540,10 @@ def _changed(forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndar
 class _Samples(NamedTuple):
     """Rows of a table of n, by what they are for.
 
-    Attributes
-    ----------
-    growing : int64 array (m,)
-        Numbers of the rows that trees are grown on, ascending; twice or more where weights ask for it.
-    filling : bool array (n,)
-        Rows that fill the leaves.
-    is_part : bool
-        Whether fewer rows grow trees than could.
+    growing : int64 array (m,). Numbers of the rows that trees are grown on, ascending; twice or more where weights ask
+        for it.
+    filling : bool array (n,). Rows that fill the leaves.
+    is_part : bool. Whether fewer rows grow trees than could.
     """
 
     growing: np.ndarray
@@ -609,14 +597,9 @@ def _evenly(weight: np.ndarray, m: int, seed: int) -> np.ndarray:
 class _Trial:
     """Quantile leaves of some numeric slots against normal leaves, in the first trees of a forest.
 
-    Parameters
-    ----------
-    rows, cells : Rows, Table
-        The n rows, and the same prepared for leaf densities.
-    assigned : AssignedRows
-        The trees, and where the rows end in them.
-    weight : float64 array (n,), optional
-        Weights of the rows; None: all alike.
+    rows, cells : Rows, Table. The n rows, and the same prepared for leaf densities.
+    assigned : AssignedRows. The trees, and where the rows end in them.
+    weight : float64 array (n,), optional. Weights of the rows; None: all alike.
     """
 
     def __init__(

@@ -47,17 +47,13 @@ Sizes = Callable[[Trees], np.ndarray]
 class Route(NamedTuple):
     """Trees, and all that rows need to be sent down.
 
-    Attributes
-    ----------
     schema : Schema
     columns : Columns
     trees : Trees
-    seed : int
-        Of the keys of rows.
-    weights : Weights or None
-        None: rows count alike.
-    first : HiddenTrees or None
-        What draws missing cells, so that rows without a split's value take a side; None: the trees do.
+    seed : int. Of the keys of rows.
+    weights : Weights or None. None: rows count alike.
+    first : HiddenTrees or None. What draws missing cells, so that rows without a split's value take a side; None: the
+        trees do.
     """
 
     schema: Schema
@@ -141,25 +137,16 @@ def _count(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
 class Structure(NamedTuple):
     """Trees that were grown on a sample of rows, and how their leaves are to be filled.
 
-    Attributes
-    ----------
     schema : Schema
     columns : Columns
-    cells : Table
-        The sample.
-    assigned : AssignedRows
-        The trees, and where the sample ends in them.
+    cells : Table. The sample.
+    assigned : AssignedRows. The trees, and where the sample ends in them.
     settings : Settings
-    quantile : bool array (p,) or None
-        Numeric slots with quantile leaves: see `densities.learn_densities`.
-    seed : int
-        Of the keys of rows.
-    target : Settings or None
-        How leaves are filled with the last column, where it is the target of the trees.
-    weights : Weights or None
-        Of the rows; None: they count alike.
-    first : HiddenTrees or None
-        What draws missing cells: see `Route`.
+    quantile : bool array (p,) or None. Numeric slots with quantile leaves: see `densities.learn_densities`.
+    seed : int. Of the keys of rows.
+    target : Settings or None. How leaves are filled with the last column, where it is the target of the trees.
+    weights : Weights or None. Of the rows; None: they count alike.
+    first : HiddenTrees or None. What draws missing cells: see `Route`.
     """
 
     schema: Schema
@@ -177,13 +164,9 @@ class Structure(NamedTuple):
 class Filling(NamedTuple):
     """What a batch of rows needs to be counted in leaves: a structure without its rows.
 
-    Attributes
-    ----------
     route : Route
-    centre, spread : float64 arrays (p,)
-        Scale of the sums: see `fit.Table`.
-    marks : list of dicts of slot to Marks
-        Of each tree: where rows of quantile leaves are counted.
+    centre, spread : float64 arrays (p,). Scale of the sums: see `fit.Table`.
+    marks : list of dicts of slot to Marks. Of each tree: where rows of quantile leaves are counted.
     """
 
     route: Route

@@ -14,16 +14,10 @@ from ...runtime.progress import bar
 class Pass(NamedTuple):
     """What is done to all rows of a table once: a sum over its batches, in any order. It can be sent to other machines.
 
-    Attributes
-    ----------
-    start : callable () -> sums
-        Sums of no rows.
-    add : callable (sums, batch) -> sums
-        With the rows of a batch, a frame; it may change the sums that it is given.
-    merge : callable (sums, other) -> sums
-        With the sums of other rows; it may change the first.
-    what : str
-        What is done, for progress bars.
+    start : callable () -> sums. Sums of no rows.
+    add : callable (sums, batch) -> sums. With the rows of a batch, a frame; it may change the sums that it is given.
+    merge : callable (sums, other) -> sums. With the sums of other rows; it may change the first.
+    what : str. What is done, for progress bars.
     """
 
     start: Callable[[], Any]
@@ -59,8 +53,6 @@ def has_own_passes(source: Any) -> bool:
 def fold_of(source: Any) -> FoldBatches:
     """How passes over a source are made: by its own method ``fold``, or here, one batch after the other.
 
-    Parameters
-    ----------
     source : as `data.batches.batches_of` takes it, or an object with a method ``fold``
     """
     if has_own_passes(source):

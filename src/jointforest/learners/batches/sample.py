@@ -66,16 +66,11 @@ class _Counted(NamedTuple):
 class Sample(NamedTuple):
     """Rows that stand for a table.
 
-    Attributes
-    ----------
     schema : Schema
-    n : int
-        Rows of the table.
-    X : float64 array (m, d)
-        Cells and level codes of some rows, by their keys, each as often as the table has it, or in proportion. Cells
-        that are ranges have values in these.
-    ranges : Ranges or None
-        Which cells are ranges.
+    n : int. Rows of the table.
+    X : float64 array (m, d). Cells and level codes of some rows, by their keys, each as often as the table has it, or
+        in proportion. Cells that are ranges have values in these.
+    ranges : Ranges or None. Which cells are ranges.
     """
 
     schema: Schema
@@ -237,14 +232,10 @@ _BITS = 52
 class Weights(NamedTuple):
     """The column of weights.
 
-    Attributes
-    ----------
     name : str
-    largest : float
-        Largest weight in the table.
-    bits : int
-        The largest weight counts as 2^bits rows, so that what is counted stays whole numbers whose sum fits 62 bits:
-        merged in any order, they are the same.
+    largest : float. Largest weight in the table.
+    bits : int. The largest weight counts as 2^bits rows, so that what is counted stays whole numbers whose sum fits 62
+        bits: merged in any order, they are the same.
     """
 
     name: str
@@ -263,16 +254,10 @@ class Weights(NamedTuple):
 class Sampled(NamedTuple):
     """Rows that stand for a table, and how later passes over it are made.
 
-    Attributes
-    ----------
-    fold : Fold
-        Over the rows that have a weight.
-    sample : Sample
-        Without the column of weights.
-    weight : float64 array (m,) or None
-        Weights of the sample's rows, of mean 1; None: all alike.
-    weights : Weights or None
-        Of all rows; None: all alike.
+    fold : Fold. Over the rows that have a weight.
+    sample : Sample. Without the column of weights.
+    weight : float64 array (m,) or None. Weights of the sample's rows, of mean 1; None: all alike.
+    weights : Weights or None. Of all rows; None: all alike.
     """
 
     fold: FoldBatches

@@ -19,14 +19,10 @@ from .leaves import CodedRows
 class ConditionalRanks(NamedTuple):
     """Targets that are no columns of the table.
 
-    Attributes
-    ----------
-    values : float64 array (n, q)
-        Ranks in (0, 1), evenly spread over the rows that have the neighbour's code; NaN where the column is missing.
-    column : int array (q,)
-        Whose rest it is.
-    judges : bool array (d, q)
-        Whether a split by column j is judged by it.
+    values : float64 array (n, q). Ranks in (0, 1), evenly spread over the rows that have the neighbour's code; NaN
+        where the column is missing.
+    column : int array (q,). Whose rest it is.
+    judges : bool array (d, q). Whether a split by column j is judged by it.
     """
 
     values: np.ndarray

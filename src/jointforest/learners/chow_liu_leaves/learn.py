@@ -20,20 +20,13 @@ from .constants import FIXED
 class Edges(NamedTuple):
     """A tree over d columns, with the whole table's tables.
 
-    Attributes
-    ----------
-    order : int32 array (d,)
-        Column of each node, parents before children.
-    parent : int32 array (d,)
-        Node of the parent; -1 of the root.
-    is_ordered : list of d bool
-        Whether each node's codes have an order.
-    marginal : list of d arrays (K_k,)
-        Shares of each node's codes, above 0.
-    pair : list of d arrays (K_parent, K_k)
-        Joint shares of the parent's codes and the node's, above 0; of the root (1, K).
-    missing_share : list of d float
-        Shares of missing cells.
+    order : int32 array (d,). Column of each node, parents before children.
+    parent : int32 array (d,). Node of the parent; -1 of the root.
+    is_ordered : list of d bool. Whether each node's codes have an order.
+    marginal : list of d arrays (K_k,). Shares of each node's codes, above 0.
+    pair : list of d arrays (K_parent, K_k). Joint shares of the parent's codes and the node's, above 0; of the root (1,
+        K).
+    missing_share : list of d float. Shares of missing cells.
     """
 
     order: np.ndarray
@@ -150,14 +143,9 @@ def leaf_marginals(
 class Boxes(NamedTuple):
     """The leaves of a forest of T trees.
 
-    Attributes
-    ----------
-    allowed : list of d bool arrays (L, K_j)
-        Codes of each column inside each leaf's box.
-    first : int64 array (T + 1,)
-        Leaves of tree t are ``first[t]..first[t + 1] - 1``.
-    share : float64 array (L,)
-        Share of each leaf in its tree.
+    allowed : list of d bool arrays (L, K_j). Codes of each column inside each leaf's box.
+    first : int64 array (T + 1,). Leaves of tree t are ``first[t]..first[t + 1] - 1``.
+    share : float64 array (L,). Share of each leaf in its tree.
     """
 
     allowed: list[np.ndarray]
@@ -168,12 +156,9 @@ class Boxes(NamedTuple):
 class PairCounts(NamedTuple):
     """Weight of the rows in some leaves l, by node.
 
-    Attributes
-    ----------
-    pairs : list of d arrays (l, K_parent + 1, K + 1)
-        Of those with each two codes, of the root (l, 1, K + 1); the last code stands for missing cells.
-    missing : list of d arrays (l,)
-        Of those whose cell is missing, or was and is filled.
+    pairs : list of d arrays (l, K_parent + 1, K + 1). Of those with each two codes, of the root (l, 1, K + 1); the last
+        code stands for missing cells.
+    missing : list of d arrays (l,). Of those whose cell is missing, or was and is filled.
     """
 
     pairs: list[np.ndarray]
@@ -187,10 +172,7 @@ Counted = Callable[[int, int, int], PairCounts]
 def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The tree of greatest mutual information in codes (n, d), code ``n_codes[j]`` where missing.
 
-    Returns
-    -------
-    order, parent : int32 arrays (d,)
-        See `structure.spanning_tree`.
+    Returns order, parent : int32 arrays (d,). See `structure.spanning_tree`.
     """
     return spanning_tree(mutual_information(*coarse(codes, n_codes, is_ordered)))
 
@@ -224,14 +206,10 @@ def learn_leaves(
 ) -> tuple[tuple[TreeTables, ...], np.ndarray]:
     """One hidden tree a leaf, and one of the whole table as background; and the logarithms of their weights.
 
-    Parameters
-    ----------
-    edges : Edges
-        The Chow-Liu tree of the table, which is that of all leaves.
+    edges : Edges. The Chow-Liu tree of the table, which is that of all leaves.
     boxes : Boxes
     counted : Counted
-    epsilon : float
-        Weight of the background; 0 leaves it out.
+    epsilon : float. Weight of the background; 0 leaves it out.
     """
     T = len(boxes.first) - 1
     pieces = []

@@ -22,16 +22,10 @@ from .targets import Training, know_features
 class Calibration(NamedTuple):
     """Training rows that some trees were grown without.
 
-    Attributes
-    ----------
-    X : float64 array (c, d)
-        Features, encoded; NaN where missing. In random order.
-    y : float64 array (c,)
-        Target: a number, or the code of a class.
-    out_of_bag : bool array (c, T)
-        Trees that were grown without the row.
-    n : int
-        Rows of the table.
+    X : float64 array (c, d). Features, encoded; NaN where missing. In random order.
+    y : float64 array (c,). Target: a number, or the code of a class.
+    out_of_bag : bool array (c, T). Trees that were grown without the row.
+    n : int. Rows of the table.
     """
 
     X: np.ndarray
@@ -44,14 +38,9 @@ class CalibrationPairs(NamedTuple):
     """Of c rows that calibrate, and m that are asked about: the predictions of both by the trees grown without the
     former.
 
-    Attributes
-    ----------
-    calibrating : float64 array (c, K)
-        Of the row that calibrates.
-    y : float64 array (c,)
-        Its target.
-    asked : float64 array (c, m, K)
-        Of the row that is asked about.
+    calibrating : float64 array (c, K). Of the row that calibrates.
+    y : float64 array (c,). Its target.
+    asked : float64 array (c, m, K). Of the row that is asked about.
     """
 
     calibrating: np.ndarray

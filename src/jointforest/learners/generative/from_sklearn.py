@@ -26,23 +26,17 @@ _TOLERANCE = 1e-6
 class AdoptedForest(NamedTuple):
     """What is read from a fitted forest of T trees.
 
-    Attributes
-    ----------
     trees : list of T `SplitTree`
-    value : list of T float64 arrays (N, K)
-        Share of each class in each node, by weight; of a regressor (K = 1) what the node predicts.
-    rows : list of T float64 arrays (N,)
-        Weight of the training rows in each node.
-    samples : list of T int arrays, or None
-        Numbers of the training rows that each tree's bootstrap drew; None if every tree was grown on all rows.
-    classes : array (K,), or None
-        None for a regressor.
-    feature_names : array of str (n_features,), or None
-        None if it was fitted on an array.
+    value : list of T float64 arrays (N, K). Share of each class in each node, by weight; of a regressor (K = 1) what
+        the node predicts.
+    rows : list of T float64 arrays (N,). Weight of the training rows in each node.
+    samples : list of T int arrays, or None. Numbers of the training rows that each tree's bootstrap drew; None if every
+        tree was grown on all rows.
+    classes : array (K,), or None. None for a regressor.
+    feature_names : array of str (n_features,), or None. None if it was fitted on an array.
     n_features : int
     has_class_weight : bool
-    predicts_means : bool
-        Whether what a regressor's leaf predicts is the mean of its rows.
+    predicts_means : bool. Whether what a regressor's leaf predicts is the mean of its rows.
     """
 
     trees: list[SplitTree]

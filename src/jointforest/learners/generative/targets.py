@@ -26,25 +26,17 @@ from ..leaf_fitting.fit import Table, prepare_table
 class Training(NamedTuple):
     """Features and target, encoded.
 
-    Attributes
-    ----------
-    schema : Schema
-        The features' columns, then the target's.
+    schema : Schema. The features' columns, then the target's.
     columns : Columns
-    X : float64 array (n, d + 1)
-        Cells and level codes, grid columns snapped; the target is the last column. NaN where missing.
-    filled : float64 array (n, d + 1)
-        The same, each missing cell drawn given the known ones of its row; X itself where nothing is drawn.
-    table : Table
-        The filled cells, ready for leaf densities.
-    label_dtype : numpy dtype
-        Of the target's entries as they came.
-    coded : CodedRows or None
-        The whole table as codes, where X has the features' codes: see `coded_training`.
-    first : HiddenTrees or None
-        What the draws are from; None: nothing is drawn.
-    ranges : Ranges or None
-        Which cells are ranges; X has draws from these.
+    X : float64 array (n, d + 1). Cells and level codes, grid columns snapped; the target is the last column. NaN where
+        missing.
+    filled : float64 array (n, d + 1). The same, each missing cell drawn given the known ones of its row; X itself where
+        nothing is drawn.
+    table : Table. The filled cells, ready for leaf densities.
+    label_dtype : numpy dtype. Of the target's entries as they came.
+    coded : CodedRows or None. The whole table as codes, where X has the features' codes: see `coded_training`.
+    first : HiddenTrees or None. What the draws are from; None: nothing is drawn.
+    ranges : Ranges or None. Which cells are ranges; X has draws from these.
     """
 
     schema: Schema

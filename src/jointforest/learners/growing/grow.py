@@ -19,16 +19,11 @@ from .grow_kernels import N_NODES, N_WORDS, cut_ranks, grow_tree, route
 class Ranks(NamedTuple):
     """Table of n rows and d columns as integer codes.
 
-    Attributes
-    ----------
-    codes : int32 array (d, n)
-        Rank of the value (numeric) or level (categorical); -1 where missing. `grow` takes no column with both
-        known and missing cells.
-    n_codes : int32 array (d,)
-        Number of ranked values of the column, or of its levels.
-    value_start : int64 array (d + 1,)
-        The ranked values of column j, distinct, ascending, are ``values[value_start[j]:value_start[j + 1]]`` (none if
-        categorical).
+    codes : int32 array (d, n). Rank of the value (numeric) or level (categorical); -1 where missing. `grow` takes no
+        column with both known and missing cells.
+    n_codes : int32 array (d,). Number of ranked values of the column, or of its levels.
+    value_start : int64 array (d + 1,). The ranked values of column j, distinct, ascending, are
+        ``values[value_start[j]:value_start[j + 1]]`` (none if categorical).
     values : float64 array
     """
 
@@ -91,19 +86,13 @@ def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ran
 class RankTree(NamedTuple):
     """One tree of N nodes on ranks, children after their parent.
 
-    Attributes
-    ----------
-    feature : int32 array (N,)
-        Column of the split; -1 at leaves.
-    below_rank : int32 array (N,)
-        Largest rank that goes left; -1 unless the split is numeric. Rows up to it go left, whether the tree was grown
-        on them or not: the threshold lies between the column's values of that rank and the next.
-    levels_at : int32 array (N,)
-        First word of the node's set in ``level_words``; -1 unless the split is categorical.
-    left, right : int32 arrays (N,)
-        Children; -1 at leaves.
-    level_words : uint64 array
-        Level sets that go left, see `structure.Trees.left_levels`.
+    feature : int32 array (N,). Column of the split; -1 at leaves.
+    below_rank : int32 array (N,). Largest rank that goes left; -1 unless the split is numeric. Rows up to it go left,
+        whether the tree was grown on them or not: the threshold lies between the column's values of that rank and the
+        next.
+    levels_at : int32 array (N,). First word of the node's set in ``level_words``; -1 unless the split is categorical.
+    left, right : int32 arrays (N,). Children; -1 at leaves.
+    level_words : uint64 array. Level sets that go left, see `structure.Trees.left_levels`.
     """
 
     feature: np.ndarray
@@ -156,15 +145,10 @@ def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree,
 class GrowthRows(NamedTuple):
     """What a tree is grown on.
 
-    Attributes
-    ----------
-    codes : int32 array (d, n), n_codes : int32 array (d,)
-        Ranks and levels, and how many a column has; see `Ranks`.
+    codes : int32 array (d, n), n_codes : int32 array (d,). Ranks and levels, and how many a column has; see `Ranks`.
     is_categorical, is_ordered : uint8 arrays (d,)
-    target : float64 array (n,)
-        Class of each row, 0..n_statistics-1; or for VARIANCE a number, of variance 1 or 0.
-    weight : float64 array (n,)
-        Weight of each row (how often the bootstrap drew it).
+    target : float64 array (n,). Class of each row, 0..n_statistics-1; or for VARIANCE a number, of variance 1 or 0.
+    weight : float64 array (n,). Weight of each row (how often the bootstrap drew it).
     """
 
     codes: np.ndarray
@@ -179,20 +163,13 @@ class GrowthRows(NamedTuple):
 class Rules(NamedTuple):
     """When and how nodes are split.
 
-    Attributes
-    ----------
-    criterion : int
-        GINI, ENTROPY or VARIANCE.
-    max_features : int
-        Columns tried at each node, of those with more than one value in the table.
-    keep_looking : bool
-        Whether to try more where all of them are constant in the node; else it becomes a leaf.
-    min_weight : float
-        Nodes of less weight become leaves.
-    min_leaf : float
-        Least weight of either side of a split.
-    max_depth, max_leaf_nodes : int
-        -1 for no limit. Nodes are split best first if leaves are limited, else depth first.
+    criterion : int. GINI, ENTROPY or VARIANCE.
+    max_features : int. Columns tried at each node, of those with more than one value in the table.
+    keep_looking : bool. Whether to try more where all of them are constant in the node; else it becomes a leaf.
+    min_weight : float. Nodes of less weight become leaves.
+    min_leaf : float. Least weight of either side of a split.
+    max_depth, max_leaf_nodes : int. -1 for no limit. Nodes are split best first if leaves are limited, else depth
+        first.
     """
 
     criterion: int
@@ -208,20 +185,14 @@ class Rules(NamedTuple):
 class GrowingTree(NamedTuple):
     """A tree while it grows: room for C nodes, children after their parent, of which the first are in use.
 
-    Attributes
-    ----------
-    tree : RankTree
-        Its ``below_rank`` is the largest rank of the node's rows that go left; see `grow_kernels.cut_ranks`.
-    above_rank : int32 array (C,)
-        Smallest rank of the node's rows that go right; -1 unless the split is numeric.
-    start, stop : int64 arrays (C,)
-        The node's rows are ``Scratch.rows[start:stop]``.
+    tree : RankTree. Its ``below_rank`` is the largest rank of the node's rows that go left; see
+        `grow_kernels.cut_ranks`.
+    above_rank : int32 array (C,). Smallest rank of the node's rows that go right; -1 unless the split is numeric.
+    start, stop : int64 arrays (C,). The node's rows are ``Scratch.rows[start:stop]``.
     depth : int32 array (C,)
-    priority : float64 array (C,), queue : int64 array (C,)
-        Nodes that can be split, a binary heap with the largest priority first: the gain if leaves are limited, else
-        the node's number.
-    counts : int64 array (4,)
-        Nodes in use, examined and queued, and words of level sets in use.
+    priority : float64 array (C,), queue : int64 array (C,). Nodes that can be split, a binary heap with the largest
+        priority first: the gain if leaves are limited, else the node's number.
+    counts : int64 array (4,). Nodes in use, examined and queued, and words of level sets in use.
     """
 
     tree: RankTree
@@ -241,33 +212,23 @@ class Scratch(NamedTuple):
     m is the most rows of a node, S the number of statistics: the class weights; for VARIANCE the weight and the sum
     of weight times target.
 
-    Attributes
-    ----------
-    rows : int32 array (m,)
-        The rows of the tree, of positive weight, node by node; reordered when a node is split.
+    rows : int32 array (m,). The rows of the tree, of positive weight, node by node; reordered when a node is split.
     spare : int32 array (m,)
-    tried : int64 array
-        Columns with more than one value, in the order in which they were last tried.
-    state : uint64 array (1,)
-        The tree's stream of random numbers.
-    trial, chosen : uint8 arrays (most levels,)
-        Whether each level goes left, in the split tried and in the best one so far.
-    target, weight : float64 arrays (m,)
-        Class or number of each row of the node, in their order, and its weight.
-    node : float64 array (S,)
-        Statistics of the node.
-    code : int32 array (m,)
-        Rank or level of each row of the node in the column tried.
+    tried : int64 array. Columns with more than one value, in the order in which they were last tried.
+    state : uint64 array (1,). The tree's stream of random numbers.
+    trial, chosen : uint8 arrays (most levels,). Whether each level goes left, in the split tried and in the best one so
+        far.
+    target, weight : float64 arrays (m,). Class or number of each row of the node, in their order, and its weight.
+    node : float64 array (S,). Statistics of the node.
+    code : int32 array (m,). Rank or level of each row of the node in the column tried.
     left, right : float64 arrays (S,)
-    table : float64 array (m or most levels, S)
-        Statistics by rank or level.
+    table : float64 array (m or most levels, S). Statistics by rank or level.
     order, spare_order : int64 arrays (m or most levels,)
     share, spare_share : float64 arrays (most levels,)
-    first : int32 array (most ranks,), after : int32 array (m,)
-        Rows of the node by rank: the first of a rank, and the one after each; -1 for none. ``first`` is all
-        -1 between uses.
-    words, groups : uint64 arrays
-        The set of ranks in use, as bits; and which words are not 0, as bits. All 0 between uses.
+    first : int32 array (most ranks,), after : int32 array (m,). Rows of the node by rank: the first of a rank, and the
+        one after each; -1 for none. ``first`` is all -1 between uses.
+    words, groups : uint64 arrays. The set of ranks in use, as bits; and which words are not 0, as bits. All 0 between
+        uses.
     """
 
     rows: np.ndarray
@@ -358,18 +319,13 @@ _ROWS_A_NODE = 8
 class GrowthSettings(NamedTuple):
     """When and how nodes are split.
 
-    Attributes
-    ----------
-    max_features : int
-        Columns tried at each node, of those with more than one value in the table.
-    criterion : int
-        GINI, ENTROPY or VARIANCE.
-    keep_looking : bool
-        Whether to try more columns where all of these are constant in the node; else it becomes a leaf.
-    min_samples_split, min_samples_leaf : float
-        Smallest weight of a node that is split, and of a leaf: a row drawn twice counts as two.
-    max_depth, max_leaf_nodes : int, optional
-        If leaves are limited, the best split comes first.
+    max_features : int. Columns tried at each node, of those with more than one value in the table.
+    criterion : int. GINI, ENTROPY or VARIANCE.
+    keep_looking : bool. Whether to try more columns where all of these are constant in the node; else it becomes a
+        leaf.
+    min_samples_split, min_samples_leaf : float. Smallest weight of a node that is split, and of a leaf: a row drawn
+        twice counts as two.
+    max_depth, max_leaf_nodes : int, optional. If leaves are limited, the best split comes first.
     """
 
     max_features: int

@@ -102,10 +102,8 @@ def best_levels(criterion, codes, n_levels, ordered, rows, scratch, least_weight
     (Fisher 1958; Breiman et al. 1984, Theorem 4.5); with more classes, by the share of each in turn. Ordered levels
     keep their order. Levels that no row of the node has go to the heavier side. ``scratch.trial`` receives the set.
 
-    Returns
-    -------
-    gain : float
-        In units of `purity`; 0 if no split is allowed, minus infinity if the column has one level in the node.
+    Returns gain : float. In units of `purity`; 0 if no split is allowed, minus infinity if the column has one level in
+        the node.
     """
     table, total = scratch.table, scratch.node
     n_statistics = total.shape[0]
@@ -177,12 +175,10 @@ def best_threshold(criterion, codes, rows, scratch, least_weight):
 
     ``codes`` (n,) are the column's ranks.
 
-    Returns
-    -------
-    gain : float
-        In units of `purity`; 0 if no cut is allowed, minus infinity if the column has one value in the node.
-    below, above : int
-        Largest rank that goes left and smallest that goes right, both of rows in the node; -1 without a cut.
+    Returns gain : float. In units of `purity`; 0 if no cut is allowed, minus infinity if the column has one value in
+        the node.
+    Returns below, above : int. Largest rank that goes left and smallest that goes right, both of rows in the node; -1
+        without a cut.
     """
     m = rows.shape[0]
     lowest = np.int64(2147483647)

@@ -16,19 +16,13 @@ from ...runtime.records import record
 class GrownTree(NamedTuple):
     """Nodes of one tree, parents before children, and the rows in them; arrays longer than the tree.
 
-    Attributes
-    ----------
-    feature : int32 array (M,)
-        Number of the context that a node splits on; -1 at leaves.
+    feature : int32 array (M,). Number of the context that a node splits on; -1 at leaves.
     threshold : int32 array (M,)
-    child : int32 array (M,)
-        Left child; the right one follows.
+    child : int32 array (M,). Left child; the right one follows.
     parent : int32 array (M,)
-    start, stop : int64 array (M,)
-        ``rows[start:stop]`` are the rows of the node.
+    start, stop : int64 array (M,). ``rows[start:stop]`` are the rows of the node.
     rows : int64 array (R,)
-    spare : int64 array (R,)
-        Scratch.
+    spare : int64 array (R,). Scratch.
     """
 
     feature: np.ndarray
@@ -45,17 +39,12 @@ class GrownTree(NamedTuple):
 class SplitLimits(NamedTuple):
     """When a node is split.
 
-    Attributes
-    ----------
-    min_rows : int
-        Fewest rows of a leaf.
-    least_gain, gain_a_type : float
-        Least gain of a split, in nats over all rows of the node: the first, and the second for each distinct code.
+    min_rows : int. Fewest rows of a leaf.
+    least_gain, gain_a_type : float. Least gain of a split, in nats over all rows of the node: the first, and the second
+        for each distinct code.
     max_nodes : int
-    max_rows : int
-        Most rows that a split is chosen by; of more, a random part is taken.
-    pseudo : float
-        Pseudo-rows that pull ratios towards those of the parent.
+    max_rows : int. Most rows that a split is chosen by; of more, a random part is taken.
+    pseudo : float. Pseudo-rows that pull ratios towards those of the parent.
     """
 
     min_rows: int
@@ -70,10 +59,7 @@ class SplitLimits(NamedTuple):
 class Room(NamedTuple):
     """Scratch for the search of splits by entropy.
 
-    Attributes
-    ----------
-    log_table : float64 array (max_rows + 2,)
-        n log n.
+    log_table : float64 array (max_rows + 2,). n log n.
     order : int32 array (max_rows,)
     place : int64 array (129,)
     left, right : int64 array (C,)
@@ -130,16 +116,12 @@ def begin_tree(grown):
 def grow_value_tree(values, code, grown, limits, room, seed, number):
     """Grow a tree that predicts a code; the number of its nodes.
 
-    Parameters
-    ----------
-    values : uint8 array (K, R)
-        Contexts.
+    values : uint8 array (K, R). Contexts.
     code : int32 array (R,)
     grown : Grown
     limits : Limits
     room : Room
-    seed, number : int
-        Of the random stream.
+    seed, number : int. Of the random stream.
     """
     begin_tree(grown)
     state = stream(seed, number)

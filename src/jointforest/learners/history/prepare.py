@@ -35,12 +35,9 @@ from .constants import FIXED
 class Prepared(NamedTuple):
     """Histories to learn from.
 
-    Attributes
-    ----------
     columns : HistoryColumns
     rows : HistoryRows
-    X : float64 array (N, number of schema columns)
-        Cells, subject after subject in the order of time.
+    X : float64 array (N, number of schema columns). Cells, subject after subject in the order of time.
     """
 
     columns: HistoryColumns

@@ -18,14 +18,9 @@ from .grow_kernels import GrownTree, Room, SplitLimits, grow_ratio_tree, grow_va
 class HistoryTree(NamedTuple):
     """One tree of a target.
 
-    Attributes
-    ----------
-    sort : int
-        Sort of its classes: see `contexts`.
-    feature, threshold, child : int32 array (M,)
-        Feature -1 and child -1 at leaves.
-    entry : float32 array (L, C)
-        Entries of the leaves, in the order of their nodes.
+    sort : int. Sort of its classes: see `contexts`.
+    feature, threshold, child : int32 array (M,). Feature -1 and child -1 at leaves.
+    entry : float32 array (L, C). Entries of the leaves, in the order of their nodes.
     """
 
     sort: int
@@ -39,19 +34,12 @@ class HistoryTree(NamedTuple):
 class Target:
     """What is to be predicted.
 
-    Attributes
-    ----------
-    number : int
-        Number of the target: see `Conditionals`.
+    number : int. Number of the target: see `Conditionals`.
     n_codes : int
-    is_number : bool
-        Whether neighbouring codes are alike.
-    may_miss : bool
-        Whether its cells may be missing; if not, the code of missing cells has no probability.
-    kinds, columns : int16 array (K,)
-        Its contexts.
-    sorts : tuple of int
-        Sorts of classes of its ratio trees, in order.
+    is_number : bool. Whether neighbouring codes are alike.
+    may_miss : bool. Whether its cells may be missing; if not, the code of missing cells has no probability.
+    kinds, columns : int16 array (K,). Its contexts.
+    sorts : tuple of int. Sorts of classes of its ratio trees, in order.
     """
 
     number: int
@@ -189,14 +177,9 @@ def _tree(sort: int, grown: GrownTree, n_nodes: int, table: np.ndarray) -> Histo
 def depth_first(child: np.ndarray) -> np.ndarray:
     """Nodes of a tree with small subtrees together, which are then near each other in memory; children side by side.
 
-    Parameters
-    ----------
-    child : int array (M,)
-        Left child of each node, which the right one follows; -1 at leaves.
+    child : int array (M,). Left child of each node, which the right one follows; -1 at leaves.
 
-    Returns
-    -------
-    int64 array (M,)
+    Returns int64 array (M,).
     """
     left, order, waiting = child.tolist(), [0], [0]
     while waiting:

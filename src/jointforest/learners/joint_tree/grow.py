@@ -28,25 +28,16 @@ class JointRows(NamedTuple):
 
     A column is a *target* with one statistic a level (weights), or two if it is numeric (weight, weighted sum).
 
-    Attributes
-    ----------
-    ranks : int32 array (d, n)
-        As in `growing.grow.Ranks`; of the columns that may split.
-    bins : int16 array (n, d)
-        Level, or bin of the rank (quantile bins of the whole table); -1 where missing.
-    z : float64 array (n, p)
-        Numbers, each column with mean 0 and variance 1 (0 if constant); NaN where missing.
-    n_bins : int32 array (d,)
-        Number of bins, or of levels.
-    last_rank : int32 array, bin_start : int64 array (d + 1,)
-        ``last_rank[bin_start[j] + b]`` is the largest rank of bin b of column j; the level b if categorical.
+    ranks : int32 array (d, n). As in `growing.grow.Ranks`; of the columns that may split.
+    bins : int16 array (n, d). Level, or bin of the rank (quantile bins of the whole table); -1 where missing.
+    z : float64 array (n, p). Numbers, each column with mean 0 and variance 1 (0 if constant); NaN where missing.
+    n_bins : int32 array (d,). Number of bins, or of levels.
+    last_rank : int32 array, bin_start : int64 array (d + 1,). ``last_rank[bin_start[j] + b]`` is the largest rank of
+        bin b of column j; the level b if categorical.
     is_categorical, is_ordered : uint8 arrays (d,)
-    slot : int32 array (d,)
-        Column of ``z``, if numeric.
-    first : int64 array (d + 1,)
-        Statistics of target k are ``first[k]..first[k + 1] - 1``.
-    owner : int32 array (S,)
-        Target of each statistic.
+    slot : int32 array (d,). Column of ``z``, if numeric.
+    first : int64 array (d + 1,). Statistics of target k are ``first[k]..first[k + 1] - 1``.
+    owner : int32 array (S,). Target of each statistic.
     """
 
     ranks: np.ndarray
@@ -145,30 +136,19 @@ def _standard(x: np.ndarray) -> np.ndarray:
 class SplitColumn(NamedTuple):
     """A column that may split nodes, and its targets: those that judge the split, numeric ones first.
 
-    Attributes
-    ----------
     column : int
-    n_others : int
-        What the sum of the targets' relative reductions is divided by.
-    targets : int64 array (k,)
-        Ascending.
+    n_others : int. What the sum of the targets' relative reductions is divided by.
+    targets : int64 array (k,). Ascending.
     n_numeric : int
-    source : int64 array (k,)
-        Of each target, numeric ones first: its column of ``JointRows.z``, or of ``bins``.
-    cell : int64 array (k,)
-        Of each target, numeric ones first: the first cell of its statistics in a table of bin by statistic.
-    statistic : int32 array (cells,)
-        The statistic of each of these cells.
-    n_entries : int
-        To how many statistics one row adds, at most.
-    n_bins : int
-        Number of bins, or of levels.
-    n_levels : int
-        0 if the column is numeric.
-    is_nominal : bool
-        Whether the column is categorical and its levels have no order.
-    is_exact : bool
-        Whether each bin of the column is one value.
+    source : int64 array (k,). Of each target, numeric ones first: its column of ``JointRows.z``, or of ``bins``.
+    cell : int64 array (k,). Of each target, numeric ones first: the first cell of its statistics in a table of bin by
+        statistic.
+    statistic : int32 array (cells,). The statistic of each of these cells.
+    n_entries : int. To how many statistics one row adds, at most.
+    n_bins : int. Number of bins, or of levels.
+    n_levels : int. 0 if the column is numeric.
+    is_nominal : bool. Whether the column is categorical and its levels have no order.
+    is_exact : bool. Whether each bin of the column is one value.
     """
 
     column: int
@@ -189,17 +169,12 @@ class SplitColumn(NamedTuple):
 class Groups(NamedTuple):
     """Groups of a node's rows that a split keeps together, ascending; rows with missing value are in none.
 
-    Attributes
-    ----------
-    code : int32 array (G,)
-        Rank, bin or level of each group; the arrays may be longer than there are groups.
-    size : float64 array (G,)
-        Weight of its rows.
-    start : int64 array (G + 1,), stat : int32 array (E,), value : float64 array (E,)
-        To the targets' statistics group g adds ``value[e]`` to statistic ``stat[e]``, for e of
-        ``start[g]..start[g + 1] - 1``.
-    is_binned : bool
-        Whether the codes are bins, or levels, as the groups are counted in a table; else they are ranks, or levels.
+    code : int32 array (G,). Rank, bin or level of each group; the arrays may be longer than there are groups.
+    size : float64 array (G,). Weight of its rows.
+    start : int64 array (G + 1,), stat : int32 array (E,), value : float64 array (E,). To the targets' statistics group
+        g adds ``value[e]`` to statistic ``stat[e]``, for e of ``start[g]..start[g + 1] - 1``.
+    is_binned : bool. Whether the codes are bins, or levels, as the groups are counted in a table; else they are ranks,
+        or levels.
     """
 
     code: np.ndarray
@@ -259,14 +234,9 @@ def empty_groups(n_rows: int, by: SplitColumn) -> Groups:
 class NodeStatistics(NamedTuple):
     """What the targets are in a node; S statistics, d columns.
 
-    Attributes
-    ----------
-    total : float64 array (S,)
-        Statistics of the targets.
-    impurity : float64 array (d,)
-        Weighted impurity of each target; 0 where it is pure, or no target.
-    mean, squares : float64 arrays (d,)
-        Mean of each numeric target, and the weighted sum of squares around it.
+    total : float64 array (S,). Statistics of the targets.
+    impurity : float64 array (d,). Weighted impurity of each target; 0 where it is pure, or no target.
+    mean, squares : float64 arrays (d,). Mean of each numeric target, and the weighted sum of squares around it.
     """
 
     total: np.ndarray
@@ -279,16 +249,12 @@ class NodeStatistics(NamedTuple):
 class SplitScratch(NamedTuple):
     """Scratch for `split_kernels.split_rows`.
 
-    Attributes
-    ----------
-    sides : float64 array (2, S)
-        Zeros: statistics of either side of a cut.
-    powers : float64 array (5, d)
-        Zeros: by target, weight and power of either side of a cut, and the purity of both.
-    axes : float64 array (5, S)
-        Zeros, for `split_kernels.place_levels`: mean, unit, direction, sums and slope of each statistic.
-    key : float64 array (2, G), order : int64 array (2, G)
-        What rows or groups are sorted by, and their order; each with a spare. G as in `Groups`.
+    sides : float64 array (2, S). Zeros: statistics of either side of a cut.
+    powers : float64 array (5, d). Zeros: by target, weight and power of either side of a cut, and the purity of both.
+    axes : float64 array (5, S). Zeros, for `split_kernels.place_levels`: mean, unit, direction, sums and slope of each
+        statistic.
+    key : float64 array (2, G), order : int64 array (2, G). What rows or groups are sorted by, and their order; each
+        with a spare. G as in `Groups`.
     """
 
     sides: np.ndarray
@@ -301,17 +267,11 @@ class SplitScratch(NamedTuple):
 class _Split(NamedTuple):
     """A split of a node by one column.
 
-    Attributes
-    ----------
-    improvement : float
-        Mean relative reduction of the targets' impurity; 0 if there is no split.
+    improvement : float. Mean relative reduction of the targets' impurity; 0 if there is no split.
     column : int
-    below, above : int
-        Largest rank that goes left and smallest that goes right; -1 if categorical, or without a split.
-    goes_left : uint8 array (K,), or (0,) if numeric
-        Levels that go left.
-    log_cuts : float
-        Logarithm of the number of splits that were possible.
+    below, above : int. Largest rank that goes left and smallest that goes right; -1 if categorical, or without a split.
+    goes_left : uint8 array (K,), or (0,) if numeric. Levels that go left.
+    log_cuts : float. Logarithm of the number of splits that were possible.
     """
 
     improvement: float
@@ -380,14 +340,9 @@ def log_chance(
 class JointSettings(NamedTuple):
     """Parameters of joint trees; see `learners.joint_tree.joint_tree.JointTree` for their meaning.
 
-    Attributes
-    ----------
-    criterion : int
-        ENTROPY or GINI, for categorical targets.
-    min_weight : float
-        Smallest weight of a leaf.
-    min_impurity_decrease : float or None
-        None: splits must be more than noise.
+    criterion : int. ENTROPY or GINI, for categorical targets.
+    min_weight : float. Smallest weight of a leaf.
+    min_impurity_decrease : float or None. None: splits must be more than noise.
     """
 
     criterion: int
@@ -401,12 +356,8 @@ class JointSettings(NamedTuple):
 class _Task(NamedTuple):
     """What one tree is grown on, and how.
 
-    Attributes
-    ----------
-    columns : list of SplitColumn
-        Those that may split nodes.
-    targets : int64 array
-        Columns that judge any split.
+    columns : list of SplitColumn. Those that may split nodes.
+    targets : int64 array. Columns that judge any split.
     """
 
     data: JointRows

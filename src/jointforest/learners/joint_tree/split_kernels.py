@@ -82,14 +82,11 @@ def _between(left, right, at):
 def count_groups(data, rows, weight, by, groups):
     """Groups from a table of bin by statistic, for nodes with many rows; returns how many.
 
-    Parameters
-    ----------
     data : JointRows
     rows : int32 array (m,)
     weight : float64 array (n,)
     by : SplitColumn
-    groups : Groups
-        Of `grow.empty_groups`, binned.
+    groups : Groups. Of `grow.empty_groups`, binned.
     """
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
     cells = by.statistic.shape[0]
@@ -143,14 +140,11 @@ def list_groups(data, rows, weight, by, groups, scratch):
     """Groups of equal values, each row's statistics listed, for nodes with few rows and tables too large to make;
     returns how many.
 
-    Parameters
-    ----------
     data : JointRows
     rows : int32 array (m,)
     weight : float64 array (n,)
     by : SplitColumn
-    groups : Groups
-        Of `grow.empty_groups`, not binned.
+    groups : Groups. Of `grow.empty_groups`, not binned.
     scratch : SplitScratch
     """
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
@@ -387,14 +381,11 @@ _PURE = 1e-14
 def describe_targets(data, rows, weight, targets, criterion, node):
     """Fill ``node``, a `grow.NodeStatistics` of zeros, from the rows of a node.
 
-    Parameters
-    ----------
     data : JointRows
     rows : int32 array (m,)
     weight : float64 array (n,)
     targets : int64 array
-    criterion : int
-        ENTROPY or GINI, for categorical targets.
+    criterion : int. ENTROPY or GINI, for categorical targets.
     """
     total, mean, squares = node.total, node.mean, node.squares
     for i in rows:
@@ -448,16 +439,10 @@ def _impurity_of_levels(criterion, total, at, end):
 def partition(codes, rows, spare, below_rank, goes_left):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
 
-    Parameters
-    ----------
-    codes : int32 array (n,)
-        Ranks or levels of the split column; none is missing.
-    rows, spare : int32 arrays (m,)
-        The rows of the node; scratch.
-    below_rank : int
-        Largest rank that goes left; -1 if the split is categorical.
-    goes_left : uint8 array (K,)
-        Whether a level goes left.
+    codes : int32 array (n,). Ranks or levels of the split column; none is missing.
+    rows, spare : int32 arrays (m,). The rows of the node; scratch.
+    below_rank : int. Largest rank that goes left; -1 if the split is categorical.
+    goes_left : uint8 array (K,). Whether a level goes left.
     """
     n_left = 0
     n_right = 0
@@ -485,17 +470,13 @@ _STEPS = 30
 def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count):
     """The bound of `grow.log_chance`.
 
-    Parameters
-    ----------
     data : JointRows
     rows : int32 array (m,)
-    below_rank : int
-        Largest rank that goes left; -1 if the split is categorical.
-    goes_left : uint8 array (K,)
-        Whether a level goes left.
+    below_rank : int. Largest rank that goes left; -1 if the split is categorical.
+    goes_left : uint8 array (K,). Whether a level goes left.
     targets : int64 array (k,)
-    count : float64 array (bins of all columns, 2)
-        Zeros: the table of target k is ``count[bin_start[k]:bin_start[k + 1]]``, a row a bin or level.
+    count : float64 array (bins of all columns, 2). Zeros: the table of target k is ``count[bin_start[k]:bin_start[k +
+        1]]``, a row a bin or level.
     """
     ranks, at = data.ranks[j], data.bin_start
     for i in rows:

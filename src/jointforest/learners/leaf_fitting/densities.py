@@ -23,14 +23,11 @@ from .statistics_kernels import rows_by_leaf
 class AssignedRows(NamedTuple):
     """A forest, and where the training rows end in it.
 
-    Attributes
-    ----------
-    trees : Trees
-        T trees with L leaves, without background.
-    leaf_of : int32 array (T, n)
-        Leaf (0..L-1) in which each row ends, in each tree; -1 for a row that ends in none, which has no weight.
-    weight : float64 array (T, n)
-        How much each row counts in each tree; 0 is out of bag. Trees may share one row of it.
+    trees : Trees. T trees with L leaves, without background.
+    leaf_of : int32 array (T, n). Leaf (0..L-1) in which each row ends, in each tree; -1 for a row that ends in none,
+        which has no weight.
+    weight : float64 array (T, n). How much each row counts in each tree; 0 is out of bag. Trees may share one row of
+        it.
     """
 
     trees: Trees

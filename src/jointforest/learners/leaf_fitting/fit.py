@@ -45,22 +45,15 @@ class ListedLevels(NamedTuple):
 class LeafSums(NamedTuple):
     """Sums over the rows in each of the l leaves of a tree, each row by its weight.
 
-    Attributes
-    ----------
-    size : float64 array (l,)
-        Weight of the rows.
-    missing : float64 array (l, d)
-        Of those whose cell is missing.
-    atoms : float64 array (l, A)
-        Of those on each atom.
-    off_atoms : float64 array (p, l, 5)
-        Of the other numbers of each numeric slot: weight, mean, sum of squared deviations over the slot's ``unit``
-        squared, smallest, largest.
+    size : float64 array (l,). Weight of the rows.
+    missing : float64 array (l, d). Of those whose cell is missing.
+    atoms : float64 array (l, A). Of those on each atom.
+    off_atoms : float64 array (p, l, 5). Of the other numbers of each numeric slot: weight, mean, sum of squared
+        deviations over the slot's ``unit`` squared, smallest, largest.
     unit : float64 array (p,)
-    levels : float64 array (l, S')
-        Weight of the rows with each level, of columns that are not wide, as in ``Leaves.level_mass``.
-    wide : tuple of Listed
-        Levels of the wide columns.
+    levels : float64 array (l, S'). Weight of the rows with each level, of columns that are not wide, as in
+        ``Leaves.level_mass``.
+    wide : tuple of Listed. Levels of the wide columns.
     """
 
     size: np.ndarray
@@ -141,24 +134,16 @@ NARROWEST = 1e-140
 class Table(NamedTuple):
     """The rows to learn from, prepared once for all trees.
 
-    Attributes
-    ----------
-    values : float64 array (d, n)
-        Cells, grid columns snapped to cell centres; NaN where missing.
-    codes : int32 array (d, n)
-        Level codes of categorical columns, number of the atom of numeric ones; -1 where missing or on no atom.
-    centre, spread, low, high : float64 arrays (p,)
-        Mean, standard deviation (never 0), smallest and largest of each numeric slot's values that are on no atom.
-    atom_share : float64 array (A,)
-        Share of the column's rows on each atom.
-    level_share : float64 array (S,)
-        Smoothed marginal of each level, positive.
-    missing : float64 array (d,)
-        Share of missing cells, those that were filled among them.
-    edges : float64 array (2, p)
-        `schema.edges` of the numeric slots: no leaf has anything beyond.
-    drawn : bool array (d, n), optional
-        Cells that were missing and are filled; None: none.
+    values : float64 array (d, n). Cells, grid columns snapped to cell centres; NaN where missing.
+    codes : int32 array (d, n). Level codes of categorical columns, number of the atom of numeric ones; -1 where missing
+        or on no atom.
+    centre, spread, low, high : float64 arrays (p,). Mean, standard deviation (never 0), smallest and largest of each
+        numeric slot's values that are on no atom.
+    atom_share : float64 array (A,). Share of the column's rows on each atom.
+    level_share : float64 array (S,). Smoothed marginal of each level, positive.
+    missing : float64 array (d,). Share of missing cells, those that were filled among them.
+    edges : float64 array (2, p). `schema.edges` of the numeric slots: no leaf has anything beyond.
+    drawn : bool array (d, n), optional. Cells that were missing and are filled; None: none.
     """
 
     values: np.ndarray
@@ -284,28 +269,23 @@ def kernel_codes(columns: Columns, values: np.ndarray) -> np.ndarray:
 class Settings(NamedTuple):
     """How leaf densities are estimated.
 
-    Attributes
-    ----------
-    leaf : one of `LEAF_DENSITIES`
-        Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's mean, whose parent has the
-        leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the paper), so that truncation
-        moves the mean. "normal_mle": maximum likelihood. "quantile": a piecewise-linear CDF, see `quantile`; here it
-        is fitted like "uniform".
-    bounds : "auto", "no", "local" or "global"
-        Support of it: the leaf's box ("no"); the box with its open sides cut at the span of the whole column
-        ("global"); the span of the leaf's own values ("local"); the box, cut like "global" on a side where the leaves
-        would put more than a few rows' mass beyond all data ("auto"). Uniform leaves need finite bounds and read "no"
-        and "auto" as "global".
-    smoothing : float
-        Pseudo-rows added to a leaf's levels: in all with the prior "marginal", for each level with "uniform".
-    prior : "marginal" or "uniform"
-        How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's alpha).
-    spread_rows : float
-        Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its column; 0 for none.
-    min_spread : float or float64 array (p,)
-        Smallest standard deviation of a leaf, in units of the column's; one for each numeric slot if an array.
-    quantile_epsilon : float
-        Largest distance of a piecewise-linear CDF from that of the leaf's rows.
+    leaf : one of `LEAF_DENSITIES`. Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's
+        mean, whose parent has the leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the
+        paper), so that truncation moves the mean. "normal_mle": maximum likelihood. "quantile": a piecewise-linear CDF,
+        see `quantile`; here it is fitted like "uniform".
+    bounds : "auto", "no", "local" or "global". Support of it: the leaf's box ("no"); the box with its open sides cut at
+        the span of the whole column ("global"); the span of the leaf's own values ("local"); the box, cut like "global"
+        on a side where the leaves would put more than a few rows' mass beyond all data ("auto"). Uniform leaves need
+        finite bounds and read "no" and "auto" as "global".
+    smoothing : float. Pseudo-rows added to a leaf's levels: in all with the prior "marginal", for each level with
+        "uniform".
+    prior : "marginal" or "uniform". How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's
+        alpha).
+    spread_rows : float. Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its
+        column; 0 for none.
+    min_spread : float or float64 array (p,). Smallest standard deviation of a leaf, in units of the column's; one for
+        each numeric slot if an array.
+    quantile_epsilon : float. Largest distance of a piecewise-linear CDF from that of the leaf's rows.
     """
 
     leaf: str = "normal"

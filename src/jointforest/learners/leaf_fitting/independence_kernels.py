@@ -129,19 +129,13 @@ def table_p_value(counts):
 def rank_scores(x, order, known, linear, quadratic):
     """Scores of a numeric column: its mid-ranks, and their squares less what is linear in them.
 
-    Parameters
-    ----------
-    x : float64 array (n,), order : integer array (m,)
-        The column and its known rows, sorted by it.
-    known : bool array (n,)
-        Rows to score; the others get 0.
-    linear, quadratic : float64 arrays (n,), out
-        Scores, each of mean 0 and sum of squares 1, uncorrelated; all 0 if there is no such score (a constant column;
-        ``quadratic`` also if there are two distinct values, or a few rows would dominate it).
+    x : float64 array (n,), order : integer array (m,). The column and its known rows, sorted by it.
+    known : bool array (n,). Rows to score; the others get 0.
+    linear, quadratic : float64 arrays (n,), out. Scores, each of mean 0 and sum of squares 1, uncorrelated; all 0 if
+        there is no such score (a constant column; ``quadratic`` also if there are two distinct values, or a few rows
+        would dominate it).
 
-    Returns
-    -------
-    n_scored, n_scores : rows scored, and 0, 1 or 2 for how many of the scores there are
+    Returns n_scored, n_scores : rows scored, and 0, 1 or 2 for how many of the scores there are.
     """
     linear[:] = 0.0
     quadratic[:] = 0.0
@@ -221,10 +215,7 @@ def mixed_p_value(n, linear, quadratic, n_scores, level, n_levels):
     The test of Kruskal and Wallis, and the same one of the quadratic scores, which finds levels that differ in spread.
     Levels of fewer than `MIN_COUNT` rows are merged (if the merged level has too few, with the next rarest).
 
-    Parameters
-    ----------
-    level : int32 array (n_all,)
-        Level of each row, -1 where either column is missing.
+    level : int32 array (n_all,). Level of each row, -1 where either column is missing.
     """
     if n < MIN_COMMON or n_scores == 0:
         return 1.0

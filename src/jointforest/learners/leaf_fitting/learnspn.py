@@ -22,13 +22,9 @@ from .statistics_kernels import rows_by_leaf
 class SpnRows(NamedTuple):
     """The n rows to learn from, of d columns.
 
-    Attributes
-    ----------
     values : float64 array (d, n), codes : int32 array (d, n), is_categorical : uint8 array (d,)
-    weight : float64 array (n,)
-        How much each row counts in the weights of the sums.
-    centre, unit : float64 arrays (d,), n_levels : int32 array (d,)
-        What makes columns comparable in the clustering.
+    weight : float64 array (n,). How much each row counts in the weights of the sums.
+    centre, unit : float64 arrays (d,), n_levels : int32 array (d,). What makes columns comparable in the clustering.
     """
 
     values: np.ndarray
@@ -126,14 +122,9 @@ def make_nodes(d: int, n: int, min_rows: int) -> CircuitNodes:
 class SpnSettings(NamedTuple):
     """How LearnSPN grows the circuit of a leaf.
 
-    Attributes
-    ----------
-    min_samples : int
-        A leaf of fewer distinct rows gets no circuit.
-    min_rows : int
-        A sum node gives each child at least so many distinct rows; at least 1.
-    significance : float
-        Chance, at most, that columns independent of each other are not told apart in one node.
+    min_samples : int. A leaf of fewer distinct rows gets no circuit.
+    min_rows : int. A sum node gives each child at least so many distinct rows; at least 1.
+    significance : float. Chance, at most, that columns independent of each other are not told apart in one node.
     """
 
     min_samples: int = 30
@@ -144,18 +135,13 @@ class SpnSettings(NamedTuple):
 class Components(NamedTuple):
     """What the l leaves of one tree become: mixtures of m products, some of which take their rows from one group.
 
-    Attributes
-    ----------
-    leaf : int64 array (m,)
-        The leaf whose component each is, ascending; a leaf that is not listed stays one product of all its rows.
-    log_weight : float64 array (m,)
-        Of the component in its leaf.
-    group : int64 array (m, d)
-        The group of rows that each column of the component is fitted on.
-    group_rows : int32 array (M,), group_start : int64 array (G + 1,)
-        The rows of group k are ``group_rows[group_start[k]:group_start[k + 1]]``.
-    group_leaf : int64 array (G,)
-        The leaf that these rows are in.
+    leaf : int64 array (m,). The leaf whose component each is, ascending; a leaf that is not listed stays one product of
+        all its rows.
+    log_weight : float64 array (m,). Of the component in its leaf.
+    group : int64 array (m, d). The group of rows that each column of the component is fitted on.
+    group_rows : int32 array (M,), group_start : int64 array (G + 1,). The rows of group k are
+        ``group_rows[group_start[k]:group_start[k + 1]]``.
+    group_leaf : int64 array (G,). The leaf that these rows are in.
     """
 
     leaf: np.ndarray

@@ -179,10 +179,7 @@ def components(cells, rows, columns, significance, views):
 
     Bonferroni: a pair is dependent if its p-value is below ``significance`` / number of pairs of columns that vary.
 
-    Returns
-    -------
-    int32 array (k,)
-        The number of the component's first column, among the k.
+    Returns int32 array (k,). The number of the component's first column, among the k.
     """
     n, k = rows.shape[0], columns.shape[0]
     n_varying = 0
@@ -255,10 +252,8 @@ def _distance(x, y):
 def two_means(points, min_rows, state):
     """Two clusters of points (n, D): k-means with k-means++ starts (Arthur and Vassilvitskii 2007), the best of a few.
 
-    Returns
-    -------
-    bool array (n,)
-        Cluster of each point; all False if no start led to clusters of at least ``min_rows`` points each.
+    Returns bool array (n,). Cluster of each point; all False if no start led to clusters of at least ``min_rows``
+        points each.
     """
     n, width = points.shape
     best, best_loss = np.zeros(n, np.bool_), math.inf

@@ -26,17 +26,11 @@ from .statistics_kernels import rows_by_leaf
 class LeafValues(NamedTuple):
     """Numbers of one column that lie on no atom, in the l leaves of a tree.
 
-    Attributes
-    ----------
-    x : float64 array (m,)
-        Those of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
-    weight : float64 array (m,)
-        How much each counts.
+    x : float64 array (m,). Those of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
+    weight : float64 array (m,). How much each counts.
     start : int64 array (l + 1,)
-    rows : float64 array (l,)
-        How many rows they stand for.
-    mean, var : float64 arrays (l,)
-        Moments of the rows' numbers; 0 in leaves without any.
+    rows : float64 array (l,). How many rows they stand for.
+    mean, var : float64 arrays (l,). Moments of the rows' numbers; 0 in leaves without any.
     """
 
     x: np.ndarray
@@ -104,14 +98,9 @@ _PIECE_BYTES = 57
 class LeafCdfs(NamedTuple):
     """Piecewise-linear CDFs of one numeric column in the l leaves of a tree.
 
-    Attributes
-    ----------
-    start : int64 array (l + 1,)
-        The knots of leaf k are ``start[k]:start[k + 1]``, at least two.
-    x, p : float64 array (m,)
-        Ascending numbers, and the CDF there, from 0 to 1 in each leaf.
-    lo, hi : float64 array (l,)
-        Support of each leaf.
+    start : int64 array (l + 1,). The knots of leaf k are ``start[k]:start[k + 1]``, at least two.
+    x, p : float64 array (m,). Ascending numbers, and the CDF there, from 0 to 1 in each leaf.
+    lo, hi : float64 array (l,). Support of each leaf.
     """
 
     start: np.ndarray
@@ -228,15 +217,10 @@ def _support(
 class Marks(NamedTuple):
     """Values of one numeric column in the l leaves of a tree, and the rows that lie at and between them.
 
-    Attributes
-    ----------
-    x : float64 array (m,)
-        The marks of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
+    x : float64 array (m,). The marks of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
     start : int64 array (l + 1,)
-    at : int64 array (m,)
-        Rows whose number is the mark.
-    above : int64 array (m + l,)
-        Rows between one mark and the next; first, in each leaf, those before all.
+    at : int64 array (m,). Rows whose number is the mark.
+    above : int64 array (m + l,). Rows between one mark and the next; first, in each leaf, those before all.
     """
 
     x: np.ndarray

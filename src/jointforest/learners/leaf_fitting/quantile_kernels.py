@@ -115,29 +115,17 @@ _FEW = 12
 class Samples(NamedTuple):
     """Values of one numeric column in l leaves, and how closely the CDF of each is to be followed.
 
-    Attributes
-    ----------
-    x : float64 array (n,)
-        The values of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
-    share : float64 array (n,)
-        Their weights, which sum to 1 over a leaf.
+    x : float64 array (n,). The values of leaf k are ``x[start[k]:start[k + 1]]``, ascending.
+    share : float64 array (n,). Their weights, which sum to 1 over a leaf.
     start : int64 array (l + 1,)
-    rows : float64 array (l,)
-        How many rows the values stand for.
-    epsilon : float64 array (l,)
-        Largest distance between the leaf's two CDFs.
-    outside : float64 array (l,)
-        Mass, if there is room for it, beyond the leaf's values.
-    extra : float64 array (l,)
-        By how much the variance may exceed that of the values.
-    mean, var : float64 arrays (l,)
-        Moments of the values.
-    lo, hi : float64 arrays (l,)
-        Support (lo, hi] of the CDF.
-    step, origin : float
-        The column's grid; a step of 0 for none.
-    width : float
-        Values closer than this count as one, and no piece is narrower than half of it. Not used on a grid.
+    rows : float64 array (l,). How many rows the values stand for.
+    epsilon : float64 array (l,). Largest distance between the leaf's two CDFs.
+    outside : float64 array (l,). Mass, if there is room for it, beyond the leaf's values.
+    extra : float64 array (l,). By how much the variance may exceed that of the values.
+    mean, var : float64 arrays (l,). Moments of the values.
+    lo, hi : float64 arrays (l,). Support (lo, hi] of the CDF.
+    step, origin : float. The column's grid; a step of 0 for none.
+    width : float. Values closer than this count as one, and no piece is narrower than half of it. Not used on a grid.
     """
 
     x: np.ndarray

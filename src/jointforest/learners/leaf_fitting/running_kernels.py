@@ -44,16 +44,11 @@ def add_numbers(x, atom, leaf_of, times, scale, atoms, count, ends, total, squar
 
     Each row counts ``times``, int64 (n,).
 
-    Parameters
-    ----------
-    scale : float64 array (2,)
-        Numbers are added up as distances from the first over the second.
-    atoms : int64 array (l, n_atoms), count : int64 array (l, 2)
-        Rows on each atom; rows whose cell is missing, and those on no atom.
-    ends : float64 array (l, 2)
-        Smallest and largest of the numbers on no atom.
-    total, squares : float64 arrays (l, 2)
-        Pairs: their sum, and that of their squares.
+    scale : float64 array (2,). Numbers are added up as distances from the first over the second.
+    atoms : int64 array (l, n_atoms), count : int64 array (l, 2). Rows on each atom; rows whose cell is missing, and
+        those on no atom.
+    ends : float64 array (l, 2). Smallest and largest of the numbers on no atom.
+    total, squares : float64 arrays (l, 2). Pairs: their sum, and that of their squares.
     """
     for i in range(x.shape[0]):
         leaf = leaf_of[i]

@@ -39,16 +39,11 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, mis
     """Add up, per leaf, one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none); row i counts
     ``weight[i]``.
 
-    Parameters
-    ----------
-    unit : float
-        What deviations are measured in.
-    atoms : float64 array (n_leaves, n_atoms), out
-        Weight of the rows on each atom.
-    off_atoms : float64 array (n_leaves, 5), out
-        Of the other rows: weight, mean, sum of squared deviations over ``unit`` squared, smallest, largest.
-    missing : float64 array (n_leaves,), out
-        Weight of the missing cells. All three come as zeros.
+    unit : float. What deviations are measured in.
+    atoms : float64 array (n_leaves, n_atoms), out. Weight of the rows on each atom.
+    off_atoms : float64 array (n_leaves, 5), out. Of the other rows: weight, mean, sum of squared deviations over
+        ``unit`` squared, smallest, largest.
+    missing : float64 array (n_leaves,), out. Weight of the missing cells. All three come as zeros.
     """
     for leaf in range(start.shape[0] - 1):
         n = 0.0
@@ -242,15 +237,10 @@ def truncated_mle(mean, spread, lo, hi, floor, ceiling):
     sigma^2), a fixed-point step for the scale. Where no finite solution exists (flat or U-shaped leaves) the scale
     stops at ``ceiling``, nearly uniform.
 
-    Parameters
-    ----------
     mean, spread, lo, hi : float64 arrays (l,)
-    floor, ceiling : float
-        Range of the scale.
+    floor, ceiling : float. Range of the scale.
 
-    Returns
-    -------
-    a, b : float64 arrays (l,)
+    Returns a, b : float64 arrays (l,).
     """
     a = mean.copy()
     b = spread.copy()
