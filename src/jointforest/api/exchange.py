@@ -26,10 +26,6 @@ def from_arrow(tables: Mapping[str, Any]) -> Joint:
     ----------
     tables : dict of str to pyarrow.Table
 
-    Returns
-    -------
-    Joint
-
     Raises
     ------
     ValueError

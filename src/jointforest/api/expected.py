@@ -338,10 +338,6 @@ class ExpectedPredictor:
         sample_weight : array_like (n,), optional
             Weights of rows, not negative.
 
-        Returns
-        -------
-        ExpectedPredictor
-
         Raises
         ------
         ValueError

@@ -298,7 +298,6 @@ class HistoryJoint:
             Whether the last row of a subject is the end of its history; otherwise it may go on.
         random_state : None, int, Generator or RandomState
             For subjects of which it is an estimate.
-        n_jobs : int or None
 
         Returns
         -------
@@ -409,11 +408,6 @@ class HistoryJoint:
             Draws of these rows; also the number of hypotheses, if that is more than 64, with which sums over unknown
             cells are taken.
         random_state : None, int, Generator or RandomState
-        n_jobs : int or None
-
-        Returns
-        -------
-        Forecast
 
         Examples
         --------
@@ -457,7 +451,6 @@ class HistoryJoint:
         m : int, optional
             Number of draws, with ``method="sample"``.
         random_state : None, int, Generator or RandomState
-        n_jobs : int or None
 
         Returns
         -------
@@ -513,7 +506,6 @@ class HistoryJoint:
         ----------
         n : int
         random_state : None, int, Generator or RandomState
-        n_jobs : int or None
 
         Returns
         -------
@@ -577,10 +569,6 @@ class HistoryJoint:
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
             Threads; the figures do not depend on it.
-
-        Returns
-        -------
-        HistoryFidelity
 
         Examples
         --------

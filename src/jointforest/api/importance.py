@@ -99,10 +99,6 @@ def sage(
     n_coalitions : int, optional
         Coalitions of each row, drawn anew for each. Default 128.
 
-    Returns
-    -------
-    Importance
-
     Raises
     ------
     TypeError, ValueError
@@ -166,10 +162,6 @@ def conditional_importance(
         Draws for each row.
     random_state, n_jobs
         As of `sage`.
-
-    Returns
-    -------
-    Importance
 
     Raises
     ------

@@ -369,7 +369,6 @@ class Joint:
         Parameters
         ----------
         frame : frame of n rows
-        n_jobs : int or None
 
         Returns
         -------
@@ -398,7 +397,6 @@ class Joint:
         Parameters
         ----------
         frame : frame of n rows
-        n_jobs : int or None
 
         Returns
         -------
@@ -435,7 +433,6 @@ class Joint:
         key : str, optional
             The column that names an entity of which several rows speak, such as a flight that several sources report.
             The rows then vote on its values. By default such a column is looked for.
-        n_jobs : int or None
 
         Returns
         -------
@@ -516,10 +513,6 @@ class Joint:
         **conditions
             Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`;
             soft evidence, `likely` and `about`; or `Missing`.
-
-        Returns
-        -------
-        Posterior
 
         Raises
         ------
@@ -686,7 +679,6 @@ class Joint:
         event : str or dict
         given : frame, str, dict, or None
             As in `given`.
-        n_jobs : int or None
 
         Returns
         -------
@@ -750,7 +742,6 @@ class Joint:
             Most regions to list.
         min_share : float
             Smallest share of its tree's rows that a region's leaves must hold.
-        n_jobs : int or None
 
         Returns
         -------
@@ -802,7 +793,6 @@ class Joint:
         n_samples : int
             Rows to draw where the answer is not exact.
         random_state : None, int, Generator or RandomState
-        n_jobs : int or None
 
         Returns
         -------
@@ -945,7 +935,6 @@ class Joint:
         ----------
         other, columns
             As of `divergence`.
-        n_jobs : int or None
 
         Returns
         -------
@@ -1005,7 +994,6 @@ class Joint:
             Rows are at least as dense as all but so many percent of the rows that have the fixed cells and the wanted
             outcome, or else as the row itself; 0: any that are not impossible.
         random_state : None, int, Generator or RandomState
-        n_jobs : int or None
 
         Returns
         -------
@@ -1053,7 +1041,6 @@ class Joint:
         random_state : None, int, Generator or RandomState
         missing : bool
             Also draw which cells are missing, as often as at learning.
-        n_jobs : int or None
         where : str, optional
             What holds in all rows: ranges, sets, comparisons of columns, as of `Posterior.sample`.
 
@@ -1101,7 +1088,6 @@ class Joint:
         ranges : {"keep", "fill"}
             Whether cells of which only a range is known stay as they are, or get values in their ranges. If so, a
             column that `censored` names is left empty, as all cells are exact.
-        n_jobs : int or None
 
         Returns
         -------
@@ -1146,7 +1132,6 @@ class Joint:
         ----------
         frame : frame of n rows
         target : str
-        n_jobs : int or None
         beta : float in 0..1
             How trees are combined: tree t counts p_t(known cells)^beta. 1 is the mixture that the joint is, 0 the
             average of the trees' answers (GeF+ and GeF of Correia et al. 2020, "Joints in Random Forests").
@@ -1207,7 +1192,6 @@ class Joint:
             Any cells may be missing; the target's own are not looked at.
         target : str
             A categorical, ordered or boolean column.
-        n_jobs : int or None
         beta : float in 0..1
             How trees are combined, see `predict`.
         c, shift
@@ -1268,7 +1252,6 @@ class Joint:
             A categorical, ordered or boolean column.
         reference : frame of m rows
             Rows to compare densities with: those of learning, or a few hundred of them.
-        n_jobs : int or None
         beta : float in 0..1
             How trees are combined, see `predict`.
         fragile, unlikely : float

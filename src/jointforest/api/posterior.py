@@ -247,7 +247,6 @@ class Posterior:
         of : str or dict
             A column: the error of its mean, or of the probability of each of its levels. Anything else is an event as
             of `probability`, and the error is that of its probability.
-        n_jobs : int or None
 
         Returns
         -------
@@ -312,7 +311,6 @@ class Posterior:
         ----------
         k : int
             Most of them to list.
-        n_jobs : int or None
 
         Returns
         -------
@@ -383,7 +381,6 @@ class Posterior:
         column : str
         q : float or sequence of k floats
             Levels, more than 0 and less than 1.
-        n_jobs : int or None
 
         Returns
         -------
@@ -409,7 +406,6 @@ class Posterior:
         column : str
             A column of numbers or dates.
         at : number or date, or sequence of q of them
-        n_jobs : int or None
 
         Returns
         -------
@@ -452,7 +448,6 @@ class Posterior:
         column : str
             A column of numbers or dates.
         until : number or date, or sequence of k of them
-        n_jobs : int or None
 
         Returns
         -------
@@ -530,7 +525,6 @@ class Posterior:
         ----------
         event : str or dict
             ``"age >= 40 and sex = 'Female'"``, or conditions by column. Its columns may be in the evidence too.
-        n_jobs : int or None
 
         Raises
         ------
@@ -591,7 +585,6 @@ class Posterior:
         n_samples : int
             Draws to take where the answer is not exact.
         random_state : None, int, Generator or RandomState
-        n_jobs : int or None
 
         Returns
         -------
@@ -678,7 +671,6 @@ class Posterior:
         a, b : str
         bins : int
             Bins of a column of numbers or dates, evenly cut between its 1 % and 99 % quantiles; each level is a bin.
-        n_jobs : int or None
 
         Returns
         -------
@@ -1119,7 +1111,6 @@ class Marginal:
         bins : int or sequence
             Of numbers and dates how many bins at most, equally wide between the least and the greatest value seen at
             learning, on a grid of whole cells: the same for any evidence. Or their edges, ascending.
-        n_jobs : int or None
 
         Returns
         -------

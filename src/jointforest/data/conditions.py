@@ -64,10 +64,6 @@ def likely(likelihoods: Mapping[Any, float], others: float = 0.0) -> Likely:
     others : float, default 0
         Likelihood of everything that is not named; by default it is ruled out.
 
-    Returns
-    -------
-    Likely
-
     Raises
     ------
     ValueError
@@ -113,10 +109,6 @@ def about(value: Any, sd: Any) -> About:
         A one-dimensional numpy array has one measurement a row (NaN: none).
     sd : float, or timedelta for dates
         Above 0; for date-time columns a number is in seconds. An array has one entry a row.
-
-    Returns
-    -------
-    About
 
     Raises
     ------
@@ -244,10 +236,6 @@ def between(lo: Any = None, hi: Any = None, closed: Closed = "both") -> Interval
         None: no bound. Dates may be text (``'2024-03-01'``); numpy arrays have one entry a row (NaN: no bound).
     closed : {"both", "left", "right", "neither"}, default "both"
         Which ends belong to it.
-
-    Returns
-    -------
-    Interval
 
     Raises
     ------
@@ -466,10 +454,6 @@ def censored(event: str = "", below: str = "") -> Censored:
         Column of booleans, or 0 and 1: where it is false the value is above the number, as of a time that is not over.
     below : str
         Column of booleans, or 0 and 1: where it is true the value is below the number, a limit of detection.
-
-    Returns
-    -------
-    Censored
 
     Raises
     ------

@@ -147,10 +147,6 @@ class Monitor:
             Columns are matched by name. Absent ones count as missing, with a warning at the first time; further ones
             are ignored.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError

@@ -50,10 +50,6 @@ def pool(estimates: Any, variances: Any, *, level: float = 0.95, df: float | Non
         Degrees of freedom that the estimate would have without missing cells, such as rows minus coefficients: the
         interval is then that of Barnard and Rubin (1999), which is right for small tables, too.
 
-    Returns
-    -------
-    Pooled
-
     Raises
     ------
     ValueError

@@ -161,10 +161,6 @@ def load_model(model_uri: str | Path) -> Joint:
     model_uri : str or path
         A folder, ``runs:/...``, ``models:/...``.
 
-    Returns
-    -------
-    Joint
-
     Raises
     ------
     ValueError

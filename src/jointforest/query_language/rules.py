@@ -55,10 +55,6 @@ def rule(text: str) -> Rule:
 
         Names with spaces stand in backticks. Dates count in seconds: ``end = start + 60 * minutes``.
 
-    Returns
-    -------
-    Rule
-
     Raises
     ------
     QuerySyntaxError

@@ -155,10 +155,6 @@ def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False
     missing : bool
         Also draw which cells are missing, as often as at learning.
 
-    Returns
-    -------
-    dask.dataframe.DataFrame
-
     Raises
     ------
     ValueError
