@@ -26,8 +26,11 @@ class _Answer(NamedTuple):
 class Predictor:
     """A trained ensemble asked under a joint.
 
+    Parameters
+    ----------
     ensemble : Ensemble
-    model : Distribution. Of the joint.
+    model : Distribution
+        Of the joint.
 
     Raises
     ------

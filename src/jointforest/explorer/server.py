@@ -61,6 +61,8 @@ _HEADERS = {
 class Refused(Exception):
     """A request that is not answered.
 
+    Parameters
+    ----------
     status : int
     text : str
     """
@@ -73,9 +75,14 @@ class Refused(Exception):
 class App:
     """The page and its questions, an ASGI application.
 
-    shown : ShownJoint or ShownHistories. What the page shows; another one may take its place at any time.
-    port : int. Where it is served: what the headers Host and Origin must name.
-    token : str. First part of every path.
+    Parameters
+    ----------
+    shown : ShownJoint or ShownHistories
+        What the page shows; another one may take its place at any time.
+    port : int
+        Where it is served: what the headers Host and Origin must name.
+    token : str
+        First part of every path.
 
     newest : dict of (page, question) to int. Number of the newest question of each page and kind, of the last `NEWEST`
         of these pairs.

@@ -25,10 +25,15 @@ from .learn import Boxes, Counted, Edges, PairCounts, counted_rows, edges_of, le
 class CodedRows(NamedTuple):
     """A table to learn from, and the same table as codes, on which the trees are grown.
 
-    schema : Schema. Of the table.
+    Attributes
+    ----------
+    schema : Schema
+        Of the table.
     scales : tuple of d Scale
-    codes : int32 array (n, d). Of filled cells; the number of codes where missing.
-    rows : Rows. The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
+    codes : int32 array (n, d)
+        Of filled cells; the number of codes where missing.
+    rows : Rows
+        The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
     """
 
     schema: Schema

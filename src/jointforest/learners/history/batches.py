@@ -32,10 +32,15 @@ class _Part(NamedTuple):
 class SubjectSample(NamedTuple):
     """All rows of the subjects with the smallest keys, as they came: mergeable, by `merge_subjects`.
 
-    reader : FrameReader. A frame without rows: library and names.
-    below : uint64. Keys of the subjects that are kept are less than this.
+    Attributes
+    ----------
+    reader : FrameReader
+        A frame without rows: library and names.
+    below : uint64
+        Keys of the subjects that are kept are less than this.
     parts : list of Part
-    n_rows : int. Rows met, those that were left out among them.
+    n_rows : int
+        Rows met, those that were left out among them.
     """
 
     reader: FrameReader

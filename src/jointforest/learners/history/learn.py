@@ -27,10 +27,13 @@ Tell = Callable[[str], None]
 def learn_histories(prepared: Prepared, seed: int, constants: Constants, tell: Tell) -> HistoryModel:
     """The model of histories.
 
+    Parameters
+    ----------
     prepared : Prepared
     seed : int
     constants : Constants
-    tell : function of a text. Told what is done.
+    tell : function of a text
+        Told what is done.
     """
     columns = choose_changes(prepared, seed, constants)
     coded = _code(columns, prepared)

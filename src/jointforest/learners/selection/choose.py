@@ -42,20 +42,31 @@ _BAR = 1_000
 class Task(NamedTuple):
     """A table to learn the joint distribution of.
 
+    Attributes
+    ----------
     schema : Schema
-    cells : float64 array (n, d). Encoded and snapped.
-    holdout : float64 array (m, d), optional. Validation rows.
+    cells : float64 array (n, d)
+        Encoded and snapped.
+    holdout : float64 array (m, d), optional
+        Validation rows.
     budget : Budget
     seed : int
-    start : float. When the clock was started, in seconds of `time.monotonic`.
-    tell : callable. Called with each line of progress.
-    reduced : Reduced, optional. The table without what its rules determine, which is what is learned.
-    folds : tuple of Fold. Those to compare in, whose models are wanted too; empty: they are cut here.
-    objective : {"draws", "likelihood"}. As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its
-        draws.
-    with_forests : bool. Whether forests are candidates beside hidden trees.
-    ranges : Ranges, optional. Which cells are ranges; candidates are compared on draws from these.
-    with_factors : bool. Whether hidden trees of factors may be candidates.
+    start : float
+        When the clock was started, in seconds of `time.monotonic`.
+    tell : callable
+        Called with each line of progress.
+    reduced : Reduced, optional
+        The table without what its rules determine, which is what is learned.
+    folds : tuple of Fold
+        Those to compare in, whose models are wanted too; empty: they are cut here.
+    objective : {"draws", "likelihood"}
+        As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its draws.
+    with_forests : bool
+        Whether forests are candidates beside hidden trees.
+    ranges : Ranges, optional
+        Which cells are ranges; candidates are compared on draws from these.
+    with_factors : bool
+        Whether hidden trees of factors may be candidates.
     """
 
     schema: Schema
@@ -127,8 +138,11 @@ class Task(NamedTuple):
 class Recipe(NamedTuple):
     """How the chosen model is learned, so that other rows of its table can be learned from in the same way.
 
+    Attributes
+    ----------
     learners : tuple of K learners
-    weight : float64 array (K,). Of each in the mixture.
+    weight : float64 array (K,)
+        Of each in the mixture.
     """
 
     learners: tuple[AdversarialForest | HiddenTreeForest, ...]
@@ -270,15 +284,20 @@ def _in_folds(cells: np.ndarray, folds: list[Fold]) -> tuple[list[Split], str]:
 class Compared(NamedTuple):
     """A candidate's results on the validation rows.
 
+    Attributes
+    ----------
     candidate : Candidate
-    log_density : float64 array (m,). Of the validation rows of all splits, one after the other.
-    told_apart : float. Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several
-        splits or few rows, and where the objective is likelihood.
-    seconds : float. To learn in all splits, and to compute the log-densities.
-    models : tuple of Distribution. Of each split, where `Task.folds` asks for them; else of the first alone, as models
-        take memory.
-    costs : tuple of arrays. Of each split, distances of draws to held-out rows (`matching_costs`), where a candidate is
-        chosen by them.
+    log_density : float64 array (m,)
+        Of the validation rows of all splits, one after the other.
+    told_apart : float
+        Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows,
+        and where the objective is likelihood.
+    seconds : float
+        To learn in all splits, and to compute the log-densities.
+    models : tuple of Distribution
+        Of each split, where `Task.folds` asks for them; else of the first alone, as models take memory.
+    costs : tuple of arrays
+        Of each split, distances of draws to held-out rows (`matching_costs`), where a candidate is chosen by them.
     """
 
     candidate: Candidate
@@ -364,9 +383,14 @@ def _score(model: Distribution, learned: np.ndarray, seed: int) -> float:
 class Decision(NamedTuple):
     """Which candidates are used.
 
-    weight : float64 array (K,). Of each candidate.
-    best : int. Number of the best one alone.
-    mixture : float. Mean log-density of the mixture; NaN where there is none.
+    Attributes
+    ----------
+    weight : float64 array (K,)
+        Of each candidate.
+    best : int
+        Number of the best one alone.
+    mixture : float
+        Mean log-density of the mixture; NaN where there is none.
     why : str
     """
 
@@ -458,9 +482,14 @@ def have_good_draws(score: np.ndarray) -> np.ndarray:
 class _Ending(NamedTuple):
     """What there is time for.
 
-    weight : float64 array (K,). Of each candidate.
-    rows : integer array or None. The rows to learn them from; None: the models of the comparison are kept.
-    left_out : list of str. What there is no time for.
+    Attributes
+    ----------
+    weight : float64 array (K,)
+        Of each candidate.
+    rows : integer array or None
+        The rows to learn them from; None: the models of the comparison are kept.
+    left_out : list of str
+        What there is no time for.
     """
 
     weight: np.ndarray
