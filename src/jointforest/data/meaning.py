@@ -65,11 +65,9 @@ _EXACT = 1e12  # cells from the origin, within which edges of neighbouring cells
 
 
 class Region(NamedTuple):
-    """Part of a column: half-open runs ``(lo, hi]`` on cell edges, and bit k of ``atoms`` for the k-th atom.
-
-    In soft evidence the parts have likelihoods: ``run_log_weights`` has one entry a run, ``atom_log_weights`` one a bit
-    of ``atoms`` (0 where it is not set). Both, or either, are () where all are 0, so that equal regions are equal.
-    """
+    """Part of a column: half-open runs ``(lo, hi]`` on cell edges, and bit k of ``atoms`` for the k-th atom. In soft
+    evidence the parts have likelihoods: ``run_log_weights`` has one entry a run, ``atom_log_weights`` one a bit of
+    ``atoms`` (0 where it is not set). Both, or either, are () where all are 0, so that equal regions are equal."""
 
     runs: Runs
     atoms: int

@@ -32,12 +32,10 @@ _CHAIN = 1
 
 
 class Chains:
-    """One chain for each table, learned from another bootstrap of the n rows of X when a table first needs it.
-
-    Without ``is_proper`` all chains use one joint. With it, chain k uses joint k, and posterior means of a row average
-    the joints whose bootstraps left the row out. The rows' own weights are ``times`` (n,). Columns of rules that
-    ``joint`` enforces keep what was drawn by a joint that enforces these rules, so that the rules hold.
-    """
+    """One chain for each table, learned from another bootstrap of the n rows of X when a table first needs it. Without
+    ``is_proper`` all chains use one joint. With it, chain k uses joint k, and posterior means of a row average the
+    joints whose bootstraps left the row out. The rows' own weights are ``times`` (n,). Columns of rules that ``joint``
+    enforces keep what was drawn by a joint that enforces these rules, so that the rules hold."""
 
     def __init__(
         self,

@@ -181,10 +181,8 @@ class TableRows(NamedTuple):
         return self._replace(X=self.X[rows], filled=self.filled[rows], ranges=ranges)
 
     def completed(self, weight: np.ndarray | None, seed: int) -> TableRows:
-        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones.
-
-        Cells that are ranges are drawn within these, and count as known.
-        """
+        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones. Cells
+        that are ranges are drawn within these, and count as known."""
         X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
         if self.ranges is None and not np.isnan(X).any():
             return self._replace(X=X, filled=X)
@@ -196,10 +194,8 @@ class TableRows(NamedTuple):
 
 
 def as_frame(X: Any) -> Any:
-    """A frame as it is; arrays and lists as a 2-D array, which scikit-learn checks.
-
-    Raises TypeError or ValueError, as scikit-learn does, if it is sparse, complex, or not 2-D.
-    """
+    """A frame as it is; arrays and lists as a 2-D array, which scikit-learn checks. Raises TypeError or ValueError, as
+    scikit-learn does, if it is sparse, complex, or not 2-D."""
     if nw.dependencies.is_into_dataframe(X):
         return with_names(X)
     is_rows, is_array = isinstance(X, list | tuple), hasattr(X, "__array__") or issparse(X)

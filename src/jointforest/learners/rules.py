@@ -120,11 +120,9 @@ class Reduced(NamedTuple):
 def reduce_table(
     wanted: WantedRules, X: np.ndarray, is_better: Callable[[Reduced | None, Reduced], bool] | None = None
 ) -> Reduced | None:
-    """Coordinates in which as many of the rules hold as do together; None if none of them can be enforced.
-
-    Compounds of many levels, and of functions with exceptions, are made if ``is_better`` says so, one after another.
-    Raises ValueError if a declared rule cannot be enforced; it says why.
-    """
+    """Coordinates in which as many of the rules hold as do together; None if none of them can be enforced. Compounds of
+    many levels, and of functions with exceptions, are made if ``is_better`` says so, one after another. Raises
+    ValueError if a declared rule cannot be enforced; it says why."""
     best, tried = _reduced(wanted, X, ()), list[Function]()
     for rule in wanted.tried:
         if is_better is not None:
@@ -333,10 +331,8 @@ class _Maker:
     # ---- functions and combinations
 
     def add_block(self, rule: Function | Combinations, is_soft: bool = False) -> None:
-        """Make the columns of a rule one compound, together with those that they are one with already.
-
-        ``is_soft`` means that new rows may have other combinations, so the rule is not enforced.
-        """
+        """Make the columns of a rule one compound, together with those that they are one with already. ``is_soft``
+        means that new rows may have other combinations, so the rule is not enforced."""
         why = self._join({self.schema.index(name) for name in rule.columns})
         if why:
             self.why[rule] = why
@@ -350,10 +346,8 @@ class _Maker:
         self._join({self.schema.index(name) for name in rule.of})
 
     def _join(self, columns: set[int]) -> str:
-        """Make some columns one block; empty, or why they cannot be one.
-
-        Columns that equations make are in a block with all of their parts, as its combinations obey the equations.
-        """
+        """Make some columns one block; empty, or why they cannot be one. Columns that equations make are in a block
+        with all of their parts, as its combinations obey the equations."""
         columns = self._with_parts(columns)
         touched = [block for block in self.blocks if block & columns]
         joined = columns.union(*touched)
@@ -448,10 +442,8 @@ class _Maker:
         self.enforced.append(rule)
 
     def _is_implied_order(self, rule: Order, low: int, high: int) -> bool:
-        """Whether high less low is a sum of gaps and of columns that are at least 0, or may be pinned to be so.
-
-        So ``start <= end`` where ``end = start + 60 * minutes`` holds for minutes that are not negative.
-        """
+        """Whether high less low is a sum of gaps and of columns that are at least 0, or may be pinned to be so. So
+        ``start <= end`` where ``end = start + 60 * minutes`` holds for minutes that are not negative."""
         columns = self.schema.columns
         sides = self.sources[high].terms, [t._replace(coefficient=-t.coefficient) for t in self.sources[low].terms]
         parts = _collected([term for side in sides for term in side])
@@ -554,10 +546,8 @@ class _Maker:
         return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators)
 
     def _placed(self, j: int, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]) -> Source:
-        """The source of column j with the final numbers of the coordinates, each once.
-
-        A sum of members of one compound alone is a member itself.
-        """
+        """The source of column j with the final numbers of the coordinates, each once. A sum of members of one compound
+        alone is a member itself."""
         terms: list[Term] = []
         of_block: dict[int, np.ndarray] = {}
         source, column = self.sources[j], self.schema.columns[j]
@@ -577,10 +567,8 @@ class _Maker:
         return source._replace(terms=(*terms, *(Term(at, 1.0, values) for at, values in of_block.items())))
 
     def _compound(self, members: list[int]) -> tuple[Column, dict[int, np.ndarray]]:
-        """The categorical coordinate of some columns, and the value of each member in each of its levels.
-
-        Levels follow the member of numbers that has the most values, if there is one.
-        """
+        """The categorical coordinate of some columns, and the value of each member in each of its levels. Levels follow
+        the member of numbers that has the most values, if there is one."""
         cells = self.X[:, members]
         cells = cells[~np.isnan(cells).any(axis=1)]
         sizes = [len(np.unique(x)) for x in cells.T]
@@ -652,10 +640,8 @@ class _Maker:
     def _is_missing_beside(
         self, rule: MissingWhere, found: Absence, absences: dict[int, Absence], Z: np.ndarray
     ) -> bool:
-        """Whether cells are missing more or less often in rows that do not know the columns of a rule about them.
-
-        A rule may make these columns missing: then the cells are missing in all of these rows, or in as many.
-        """
+        """Whether cells are missing more or less often in rows that do not know the columns of a rule about them. A
+        rule may make these columns missing: then the cells are missing in all of these rows, or in as many."""
         lost, is_unknown = np.isnan(self.X[:, self.schema.index(rule.column)]), np.isnan(Z[:, found.where])
         before = absences.get(self.schema.index(rule.of[0]), NEVER)
         skipped = is_unknown & _is_absent(before, Z)
@@ -751,11 +737,9 @@ def _is_absent(absence: Absence, Z: np.ndarray) -> np.ndarray:
 
 
 def _with_skipped(coordinates: Coordinates, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Coordinates in which columns that a rule makes missing have a value that makes others missing in their turn.
-
-    A question that is not asked because another one was not asked has no answer. The value is not seen, as the column
-    is missing there.
-    """
+    """Coordinates in which columns that a rule makes missing have a value that makes others missing in their turn. A
+    question that is not asked because another one was not asked has no answer. The value is not seen, as the column is
+    missing there."""
     Z, column = Z.copy(), {at: j for j, at in coordinates.plain.items()}
     for _ in coordinates.absences:  # as many as a chain can have
         before = int(np.isnan(Z).sum())
@@ -842,12 +826,10 @@ class WantedRules(NamedTuple):
 def wanted_rules(
     given: Any, schema: Schema, X: np.ndarray, objective: str = "draws", ranges: Ranges | None = None
 ) -> WantedRules:
-    """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are.
-
-    A rule that was found in a sample may have exceptions in new rows, which would have density 0 if it were enforced.
-    So "auto" enforces no found rule where the objective is likelihood. Raises TypeError or ValueError if it is anything
-    else, or a declared rule is wrong: see `declared`.
-    """
+    """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are. A rule that was found in a
+    sample may have exceptions in new rows, which would have density 0 if it were enforced. So "auto" enforces no found
+    rule where the objective is likelihood. Raises TypeError or ValueError if it is anything else, or a declared rule is
+    wrong: see `declared`."""
     said = [given] if isinstance(given, str) else given
     if said is False or said == ["off"]:
         return WantedRules(schema, ())
@@ -930,11 +912,8 @@ def _is_short(parts: Sequence[float], total: float, step: float) -> bool:
 
 
 def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Rules that a user gave, checked on the table, with the number of rows that they speak of.
-
-    Raises ValueError if a rule names an unknown column, does not go with the kinds of its columns, or a row contradicts
-    it.
-    """
+    """Rules that a user gave, checked on the table, with the number of rows that they speak of. Raises ValueError if a
+    rule names an unknown column, does not go with the kinds of its columns, or a row contradicts it."""
     found = []
     for rule in rules:
         try:

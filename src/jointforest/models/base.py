@@ -62,10 +62,8 @@ class Distribution(ABC):
 
     @abstractmethod
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
-        """m draws for each row, contiguous, (n * m, d). Known values stay as they are.
-
-        With ``missing``, cells of which nothing is known are missing as often as at learning.
-        """
+        """m draws for each row, contiguous, (n * m, d). Known values stay as they are. With ``missing``, cells of which
+        nothing is known are missing as often as at learning."""
 
     @abstractmethod
     def condition(self, evidence: Evidence) -> Distribution:
@@ -110,10 +108,8 @@ class Distribution(ABC):
         return True
 
     def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Rows with means and most probable levels in their free cells (n, d), and background weights (n,).
-
-        On a grid a mean moves to the nearest cell centre. Rows whose evidence has probability 0 keep their NaNs.
-        """
+        """Rows with means and most probable levels in their free cells (n, d), and background weights (n,). On a grid a
+        mean moves to the nearest cell centre. Rows whose evidence has probability 0 keep their NaNs."""
         X = evidence.value.copy()
         for j, column in enumerate(self.schema.columns):
             free = np.flatnonzero(np.isnan(X[:, j]))
@@ -131,10 +127,8 @@ class Distribution(ABC):
         return X, self.observe(evidence).background_weight()
 
     def attribution(self, evidence: Evidence) -> np.ndarray:
-        """log p(cell | the other known cells of its row), (n, d), by the chain rule: log p(x) - log p(x without j).
-
-        NaN where nothing is known of the cell, and where the rest of the row has probability 0.
-        """
+        """log p(cell | the other known cells of its row), (n, d), by the chain rule: log p(x) - log p(x without j). NaN
+        where nothing is known of the cell, and where the rest of the row has probability 0."""
         known = ~np.isnan(evidence.value) | (evidence.cell_regions() >= 0)
         complete = self.log_density(evidence)
         without = self.log_density_without_each(evidence, known)
@@ -142,28 +136,22 @@ class Distribution(ABC):
             return np.where(known, complete[:, None] - without, np.nan)
 
     def given_known(self, columns: Sequence[int]) -> Distribution:
-        """The distribution of the rows in which some columns have a value, which no rule makes missing.
-
-        Raises ValueError if there are no such rows.
-        """
+        """The distribution of the rows in which some columns have a value, which no rule makes missing. Raises
+        ValueError if there are no such rows."""
         return self
 
     def is_seen(self, evidence: Evidence) -> np.ndarray:
-        """Whether a row may have the values of each row of evidence, as far as rules tell, bool (n,).
-
-        `log_density` takes a combination of values that was never seen for missing cells, at a penalty, as it comes in
-        rows of new tables. Sums over all combinations leave it out.
-        """
+        """Whether a row may have the values of each row of evidence, as far as rules tell, bool (n,). `log_density`
+        takes a combination of values that was never seen for missing cells, at a penalty, as it comes in rows of new
+        tables. Sums over all combinations leave it out."""
         return np.ones(len(evidence.value), bool)
 
     def given_missing_cells(
         self, missing: Mapping[str, bool], known: Sequence[str] = ()
     ) -> tuple[Distribution | None, float]:
-        """The distribution given which cells are missing, by column name, and the log-probability of that.
-
-        None and -inf where that is impossible, as in columns without a missing cell at learning, or together with
-        values of the ``known`` columns.
-        """
+        """The distribution given which cells are missing, by column name, and the log-probability of that. None and
+        -inf where that is impossible, as in columns without a missing cell at learning, or together with values of the
+        ``known`` columns."""
         given: Distribution = self
         log_probability = 0.0
         for name, is_missing in missing.items():
@@ -181,10 +169,8 @@ class Distribution(ABC):
         self, evidence: Evidence, missing: Mapping[str, bool] | None = None
     ) -> list[tuple[np.ndarray, Distribution | None, float]]:
         """Groups of rows of evidence about the same columns, with the distribution given that these cells are present.
-
         ``missing`` states whether further cells are missing. The third entry is the log-probability of both; the
-        distribution is None where it is -inf.
-        """
+        distribution is None where it is -inf."""
         said, which = np.unique(~np.isnan(evidence.value) | (evidence.cell_regions() >= 0), axis=0, return_inverse=True)
         found = []
         for k, columns in enumerate(said):
@@ -203,12 +189,10 @@ class Distribution(ABC):
         return self.sample(evidence, m, seed, missing), self.observe(evidence).background_weight()
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
-        """count (n,) draws for each row, contiguous, (sum of count, d), as `sample` has them without missing cells.
-
-        All rows share the random numbers: the draws of a row depend on the row, its count and the seed, and not on
-        other rows. So draws of different rows are not independent. Subclasses spread the draws of a row evenly over
-        what is possible, so a mean over them has less variance than one over independent draws.
-        """
+        """count (n,) draws for each row, contiguous, (sum of count, d), as `sample` has them without missing cells. All
+        rows share the random numbers: the draws of a row depend on the row, its count and the seed, and not on other
+        rows. So draws of different rows are not independent. Subclasses spread the draws of a row evenly over what is
+        possible, so a mean over them has less variance than one over independent draws."""
         rows = np.arange(len(evidence.value))
         of_rows = [self.sample(evidence.take(rows[i : i + 1]), int(count[i]), seed, False) for i in rows]
         return np.concatenate([np.empty((0, evidence.value.shape[1])), *of_rows])
@@ -317,11 +301,9 @@ class PosteriorState(ABC):
 
     @abstractmethod
     def background_weight(self) -> np.ndarray:
-        """Posterior weight of the background, 0 to 1, (n,); NaN where the evidence has probability 0.
-
-        Callers recognise impossible evidence by the NaN, and warn of evidence whose weight exceeds one half. A kind
-        without a background returns 0, or 1 where only the tails of its columns answer.
-        """
+        """Posterior weight of the background, 0 to 1, (n,); NaN where the evidence has probability 0. Callers recognise
+        impossible evidence by the NaN, and warn of evidence whose weight exceeds one half. A kind without a background
+        returns 0, or 1 where only the tails of its columns answer."""
 
     @abstractmethod
     def level_probabilities(self, j: int) -> np.ndarray:
@@ -351,9 +333,7 @@ class PosteriorState(ABC):
 
     def knowing(self, columns: Sequence[int]) -> PosteriorState:
         """The posterior given also that some columns have a value, which no rule makes missing; itself if that is sure.
-
-        Every answer about columns is of this posterior.
-        """
+        Every answer about columns is of this posterior."""
         return self
 
     def prepare(self, columns: Sequence[int]) -> None:
@@ -388,9 +368,7 @@ class PosteriorState(ABC):
 
     def parts(self, j: int) -> Parts:
         """What the answers about column j are mixed from, given the first row; of one part if nothing better is known.
-
-        The one part is all rows that satisfy the evidence, so that only the rows that the evidence stands for count.
-        """
+        The one part is all rows that satisfy the evidence, so that only the rows that the evidence stands for count."""
         column = self.distribution.schema.columns[j]
         if column.is_categorical:
             mean = self.level_probabilities(j)[:1]
@@ -423,10 +401,8 @@ class PosteriorState(ABC):
         return points[~np.isnan(points)]
 
     def missing_probabilities(self, columns: Sequence[int]) -> np.ndarray:
-        """P(cell j is missing | the first row) of some columns without evidence, (len(columns),).
-
-        Evidence about a column implies that its cell is known.
-        """
+        """P(cell j is missing | the first row) of some columns without evidence, (len(columns),). Evidence about a
+        column implies that its cell is known."""
         first = self.evidence.take(np.zeros(1, np.int64))
         ((_, given, _),) = self.distribution.given_evidence_present(first)
         if given is None:

@@ -96,10 +96,8 @@ _LONGEST_NUMBER = 400
 
 
 class Token(NamedTuple):
-    """A word (bare), string ('..'), double (".."), backtick (`..`), number, symbol or end.
-
-    ``value`` is the text without quotes, the Python number, or the symbol in its one spelling.
-    """
+    """A word (bare), string ('..'), double (".."), backtick (`..`), number, symbol or end. ``value`` is the text
+    without quotes, the Python number, or the symbol in its one spelling."""
 
     sort: str
     value: str | int | float
@@ -108,10 +106,8 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut a text into tokens; the last one is the end.
-
-    Raises QuerySyntaxError at an unclosed quote, an unreadable number or a character with no meaning.
-    """
+    """Cut a text into tokens; the last one is the end. Raises QuerySyntaxError at an unclosed quote, an unreadable
+    number or a character with no meaning."""
     tokens = []
     at = 0
     while at < len(text):
@@ -687,10 +683,8 @@ class ConditionParser(SumReader):
         return Not(condition) if isinstance(condition, bool) and not is_boolean else negate(condition)
 
     def is_named(self, token: Token) -> bool:
-        """Whether a condition beside a column's name has a name all the same, and does not begin with a value.
-
-        A word alone is a level, also if a column has this name.
-        """
+        """Whether a condition beside a column's name has a name all the same, and does not begin with a value. A word
+        alone is a level, also if a column has this name."""
         if not (self.is_column_name() and self._is_column(token)):
             return False
         if token.sort == "backtick" or self.beside is None or not self._has_levels(self.beside):

@@ -1,7 +1,5 @@
-"""Kernel of mixtures of a table's rows.
-
-Not by matrix products: BLAS takes all cores for one of these, whatever else they work on.
-"""
+"""Kernel of mixtures of a table's rows. Not by matrix products: BLAS takes all cores for one of these, whatever else
+they work on."""
 
 from __future__ import annotations
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shape:
-    """Settings of boosted trees, as scikit-learn means them, and the rows of tables that they are tried on.
-
-    With ``in_order`` splits cut the levels of a column in the order of their codes; else they form sets of levels.
-    """
+    """Settings of boosted trees, as scikit-learn means them, and the rows of tables that they are tried on. With
+    ``in_order`` splits cut the levels of a column in the order of their codes; else they form sets of levels."""
 
     leaf_nodes: int
     leaf_rows: int

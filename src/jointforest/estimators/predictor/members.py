@@ -35,11 +35,8 @@ class Member(Protocol):
         """Rows of which it needs completions to answer, bool (n,)."""
 
     def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
-        """Answers for n rows, of numbers with or without their quantiles.
-
-        ``known`` is the joint's posterior given the known cells. ``completed`` (n, m, d) has draws from it, of all rows
-        that `needs_draws`.
-        """
+        """Answers for n rows, of numbers with or without their quantiles. ``known`` is the joint's posterior given the
+        known cells. ``completed`` (n, m, d) has draws from it, of all rows that `needs_draws`."""
 
     def with_schema(self, schema: Schema) -> Member:
         """The same member of columns that are described otherwise: another frame."""
@@ -117,10 +114,8 @@ class ExpectedAdditive:
 
 @dataclass(frozen=True)
 class NativeBoosting:
-    """Boosted trees that have seen rows with missing cells, and take missing cells themselves.
-
-    Of ranges they answer the mean over draws within them.
-    """
+    """Boosted trees that have seen rows with missing cells, and take missing cells themselves. Of ranges they answer
+    the mean over draws within them."""
 
     trees: Boosted
 

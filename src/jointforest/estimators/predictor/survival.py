@@ -1,13 +1,10 @@
-"""Survival curves of rows: the joint's, and those of regressions of the hazard, averaged.
-
-The cumulative hazard H of all learned rows (Nelson 1969) is the clock. On it the time to an event is exponential with
-rate 1, and that of a row with features x has a rate r(x) of its own: S(t | x) = exp(-r(x) H(t)). The likelihood of
-censored times is that of a Poisson regression: row i has d_i = 1 or 0 events, and is exposed for H(t_i) (Laird and
-Olivier 1981). So each regression of scikit-learn that takes weights and a Poisson loss models survival. Cells that are
-missing are drawn from the joint, at learning given the target, too; curves are means over such draws.
-
-The members' curves are averaged with weights of greatest likelihood on validation rows.
-"""
+"""Survival curves of rows: the joint's, and those of regressions of the hazard, averaged. The cumulative hazard H of
+all learned rows (Nelson 1969) is the clock. On it the time to an event is exponential with rate 1, and that of a row
+with features x has a rate r(x) of its own: S(t | x) = exp(-r(x) H(t)). The likelihood of censored times is that of a
+Poisson regression: row i has d_i = 1 or 0 events, and is exposed for H(t_i) (Laird and Olivier 1981). So each
+regression of scikit-learn that takes weights and a Poisson loss models survival. Cells that are missing are drawn from
+the joint, at learning given the target, too; curves are means over such draws. The members' curves are averaged with
+weights of greatest likelihood on validation rows."""
 
 from __future__ import annotations
 
@@ -285,14 +282,10 @@ def target_of(y: Any) -> Times | None:
 
 
 def concordance(target: Times, expected: np.ndarray, weight: np.ndarray) -> float:
-    """C-index of expected times (n,) of rows with weights (n,), by IPCW (Uno et al. 2011).
-
-    It is the share of pairs of rows, one of which has an event before the other, that are in the expected order; equal
-    expectations count a half. Pairs count by how improbable it is that both times are observed so long. They end at the
-    95 % quantile of all times, beyond which these weights are large.
-
-    Raises ValueError if there is no such pair.
-    """
+    """C-index of expected times (n,) of rows with weights (n,), by IPCW (Uno et al. 2011). It is the share of pairs of
+    rows, one of which has an event before the other, that are in the expected order; equal expectations count a half.
+    Pairs count by how improbable it is that both times are observed so long. They end at the 95 % quantile of all
+    times, beyond which these weights are large. Raises ValueError if there is no such pair."""
     _, _, time, event = target
     ends, lost = np.unique(time[~event], return_counts=True)
     at_risk = np.array([np.sum((time > t) | ((time == t) & ~event)) for t in ends])  # events come first
@@ -346,10 +339,8 @@ LearnJoint = Callable[[np.ndarray], Distribution]
 def learn_survival(
     known: Evidence, time: np.ndarray, event: np.ndarray, learn_joint: LearnJoint, seed: int
 ) -> SurvivalModel:
-    """The members, learned from all rows, and their weights, by validation rows.
-
-    ``known`` is what is known of the rows, the time among it, the last column: a value, or that it is later.
-    """
+    """The members, learned from all rows, and their weights, by validation rows. ``known`` is what is known of the
+    rows, the time among it, the last column: a value, or that it is later."""
     every, last = np.arange(len(time)), known.value.shape[1] - 1
 
     def learned(rows: np.ndarray) -> tuple[Distribution, Regressions]:

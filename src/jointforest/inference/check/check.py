@@ -1,12 +1,10 @@
 """The probability that each cell is wrong, and its most probable true value, by expectation maximisation on the table.
-
 A cell of column j contains its true value (the *truth*) with probability 1 - e_j, and otherwise an error of some kind
 (see `columns`; for swaps with the neighbouring column, `swaps`). A joint that has learned the table predicts its errors
 too, which are taken out. Four distributions predict the truth, and their weighted sum is its prior: the joint given all
 other cells, each of which may be wrong; near-functions, counted in the other rows; the shares of values in the column;
 and a distribution of new values. The weights, e_j and the shares of kinds of errors are learned from the table. If
-several rows describe one entity, their votes determine its values instead (see `find_key`).
-"""
+several rows describe one entity, their votes determine its values instead (see `find_key`)."""
 
 from __future__ import annotations
 
@@ -56,11 +54,9 @@ def source_of(key: np.ndarray, code: Sequence[np.ndarray], k: int) -> int | None
 def find_key(
     item: Sequence[np.ndarray], n_values: Sequence[int], code: Sequence[np.ndarray], free: Sequence[int]
 ) -> int | None:
-    """The column that names entities which several sources describe; None if there is none.
-
-    ``free`` are the columns that no other column determines. Only these count as evidence for a key, because
-    agreement in the others may follow from a near-function.
-    """
+    """The column that names entities which several sources describe; None if there is none. ``free`` are the columns
+    that no other column determines. Only these count as evidence for a key, because agreement in the others may follow
+    from a near-function."""
     n, best = len(item[0]) if item else 0, (0.0, -1)
     for k in range(len(item)):
         groups = len(np.unique(code[k][code[k] >= 0]))
@@ -90,11 +86,9 @@ def vote(
     key: np.ndarray, source: np.ndarray | None, items: Sequence[np.ndarray], n_values: Sequence[int]
 ) -> list[Votes]:
     """The true values of all columns that the entity determines, by expectation maximisation (Dawid and Skene 1979).
-
     The accuracy of a source in a column is estimated from the other columns, so that sources that copy one another do
     not confirm themselves. The model needs the number of wrong values that an entity may have. It is estimated as one
-    over the share of pairs of wrong cells of an entity that agree.
-    """
+    over the share of pairs of wrong cells of an entity that agree."""
     source = np.zeros(len(key), np.int64) if source is None else source
     n_sources, d = int(source.max()) + 1, len(items)
     accuracy, alternatives, found = np.full((n_sources, d), 0.6), np.full(d, 3.0), []
@@ -236,9 +230,7 @@ class ErrorModel:
 
     def is_structural(self, j: int) -> bool:
         """Whether the blank cells of a column are no errors, because another column predicts which cells are blank.
-
-        Missing cells count as blank here. It is False if votes or a near-function predict the column.
-        """
+        Missing cells count as blank here. It is False if votes or a near-function predict the column."""
         if j in self.votes or self.partners[j].is_function(_START):
             return False
         blank = (self.item[:, j] < 0).astype(np.int64)
@@ -291,9 +283,7 @@ class ErrorModel:
 
     def of_row(self, r: int, right: Mapping[int, int]) -> ErrorModel:
         """The same model of row r alone, in which the true values of some columns are known; it learns nothing more.
-
-        ``right`` maps columns to their true values, as in ``item``; -1 if the cell is right to be empty.
-        """
+        ``right`` maps columns to their true values, as in ``item``; -1 if the cell is right to be empty."""
         d, one = len(self.columns), copy(self)
         one.n, one.rows, one.item = 1, np.array([r]), self.item[[r]].copy()
         one.columns, one.partners = [copy(of) for of in self.columns], [copy(of) for of in self.partners]
@@ -385,20 +375,16 @@ class ErrorModel:
             column.learn_letters(log_p, ways / ways.sum(), float(1.0 - errors / edits))
 
     def _counts(self, j: int) -> list[Counts]:
-        """Counts of a column's values in all rows, and in the groups of each partner.
-
-        A cell counts with the probability that it is right.
-        """
+        """Counts of a column's values in all rows, and in the groups of each partner. A cell counts with the
+        probability that it is right."""
         column, right = self.columns[j], 1.0 - self.posterior[j].p_wrong
         groups = [np.zeros(self.n, np.int64), *self.partners[j].group]
         prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR_ROWS
         return [Counts(group, column.item, len(column.values), right, prior) for group in groups]
 
     def _candidates(self, j: int, counts: Sequence[Counts]) -> np.ndarray:
-        """Candidates for the truth of each cell, (n, C); -1 where there are fewer.
-
-        They are the value in the cell, values that an error may have changed into it, and frequent values of others.
-        """
+        """Candidates for the truth of each cell, (n, C); -1 where there are fewer. They are the value in the cell,
+        values that an error may have changed into it, and frequent values of others."""
         column = self.columns[j]
         truth = np.vstack([column.truth, np.full((1, column.truth.shape[1]), -1)])[column.item]
         return np.column_stack([column.item, truth, *(of.proposed() for of in counts)])
@@ -407,9 +393,7 @@ class ErrorModel:
         self, item: np.ndarray, likelihood: Sequence[np.ndarray], wanted: Sequence[np.ndarray]
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each column, the wanted values and the joint's most probable one, (n, C + 1), and their probabilities.
-
-        ``item`` (n, d) says which row of ``likelihood`` belongs to a cell; -1 is the last one.
-        """
+        ``item`` (n, d) says which row of ``likelihood`` belongs to a cell; -1 is the last one."""
         of_code, code, measure = [], [], []
         for column in self.columns:
             best, has = np.full(column.n_codes, -1), np.flatnonzero(column.code >= 0)
@@ -462,10 +446,8 @@ class ErrorModel:
         pooled: float,
         steps: int = _STEPS,
     ) -> tuple[_Posterior, np.ndarray]:
-        """The posterior of one column's cells, and its expected number of errors of each kind, (E,).
-
-        ``pooled`` is the mean share of wrong cells of all columns. Without ``steps`` nothing is learned.
-        """
+        """The posterior of one column's cells, and its expected number of errors of each kind, (E,). ``pooled`` is the
+        mean share of wrong cells of all columns. Without ``steps`` nothing is learned."""
         column, (values, of_joint) = self.columns[j], joint
         # P[m, r, c]: probability of candidate c of row r in prediction m; c = 0 is the value in the cell.
         P, prior = self._expected(j, values, of_joint, counts, pooled)
@@ -514,10 +496,8 @@ class ErrorModel:
     def _expected(
         self, j: int, values: np.ndarray, of_joint: np.ndarray, counts: Sequence[Counts], pooled: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities of values in M predictions of the truth, (M, n, C), and pseudo-counts of their weights, (M,).
-
-        A near-function replaces the joint and the shares of the column.
-        """
+        """Probabilities of values in M predictions of the truth, (M, n, C), and pseudo-counts of their weights, (M,). A
+        near-function replaces the joint and the shares of the column."""
         column = self.columns[j]
         is_counted = self._is_counted[j]
         is_function = self._is_predicted(j, pooled)
@@ -540,13 +520,11 @@ class ErrorModel:
         return self._is_counted[j] and self.partners[j].is_function(pooled)
 
     def _values(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-        """p(value is genuine), (V,), and not the same error that occurs several times.
-
-        Two explanations of the c rows of a value are compared. A genuine value needs one new text, with the probability
-        of its letters, and then each row is right. Otherwise each row needs an error of its own. Errors at random are
-        left out, because they only repeat genuine values. ``right`` and ``wrong`` are the probabilities of each cell
-        without and with each error; ``u`` has the value of each cell.
-        """
+        """p(value is genuine), (V,), and not the same error that occurs several times. Two explanations of the c rows
+        of a value are compared. A genuine value needs one new text, with the probability of its letters, and then each
+        row is right. Otherwise each row needs an error of its own. Errors at random are left out, because they only
+        repeat genuine values. ``right`` and ``wrong`` are the probabilities of each cell without and with each error;
+        ``u`` has the value of each cell."""
         log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, -2], _SMALLEST))
         gain = np.log(np.maximum(right, _SMALLEST)) - log_error
         c = np.maximum(column.count, 1.0)

@@ -69,10 +69,8 @@ class Counts:
         return few
 
     def at(self, value: np.ndarray, new: np.ndarray | float = 0.0) -> np.ndarray:
-        """p(value | the row's group) of values (n, C), by counts in the other rows, (n, C); 0 for value -1.
-
-        ``new`` (n, C) is the probability of a value if no other row has it.
-        """
+        """p(value | the row's group) of values (n, C), by counts in the other rows, (n, C); 0 for value -1. ``new`` (n,
+        C) is the probability of a value if no other row has it."""
         own = (value == self.item[:, None]) * self.weight[:, None]
         mine = self.weight[:, None]
         marginal = np.where(value >= 0, self.of_item[np.minimum(value, self.n_values - 1)] - own, 0.0)
@@ -110,10 +108,8 @@ def group_like(group: np.ndarray, codes: Sequence[np.ndarray], of: Sequence[int]
 
 
 def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.ndarray:
-    """The cells of a column for use as a partner, (n,): its values, or its codes in the joint.
-
-    Many values would make small groups, so codes replace them, unless nearly all cells are distinct.
-    """
+    """The cells of a column for use as a partner, (n,): its values, or its codes in the joint. Many values would make
+    small groups, so codes replace them, unless nearly all cells are distinct."""
     return item if n_values <= 1_000 or n_values > 0.9 * len(item) else np.where(item >= 0, code[item], -1)
 
 

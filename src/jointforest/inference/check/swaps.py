@@ -1,9 +1,7 @@
-"""Cells that were swapped with those of the neighbouring column: two cells of a row at once, found by its density.
-
-A joint that learned the table has learned its swapped rows too, and expects one swapped cell beside the other. The
+"""Cells that were swapped with those of the neighbouring column: two cells of a row at once, found by its density. A
+joint that learned the table has learned its swapped rows too, and expects one swapped cell beside the other. The
 density of the whole row still tells them: nearly all rows of the table are less dense after a swap, and swapped rows
-are denser.
-"""
+are denser."""
 
 from __future__ import annotations
 
@@ -45,10 +43,8 @@ class Swaps(NamedTuple):
 def find_swaps(
     distribution: Distribution, X: np.ndarray, places: Sequence[int], columns: Sequence[CheckedColumn], is_learned: bool
 ) -> Swaps:
-    """The swaps of neighbouring columns; adds values to columns that only a swap gives them.
-
-    ``X`` (n, d) has the encoded rows, and ``places`` (m,) says which of its columns the m checked ones are.
-    """
+    """The swaps of neighbouring columns; adds values to columns that only a swap gives them. ``X`` (n, d) has the
+    encoded rows, and ``places`` (m,) says which of its columns the m checked ones are."""
     n, m = len(X), len(columns)
     p, neighbour = np.zeros((n, m)), np.tile(np.arange(m), (n, 1))
     before = np.full(n, np.nan)
@@ -117,15 +113,12 @@ def _log_density(
 
 
 def _p_swapped(gain: np.ndarray, n_rows: int, is_learned: bool) -> np.ndarray:
-    """Probability that the two cells of each row are swapped, (r,), from the gains of its log density by a swap.
-
-    Of ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap.
-
-    If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
-    learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain above
-    0 is needed: it falls as exp(-gain), from its value near 0. What is more is a second mode, of swapped rows, whose
-    gains are taken to be exponential.
-    """
+    """Probability that the two cells of each row are swapped, (r,), from the gains of its log density by a swap. Of
+    ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap. If the joint has not
+    learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has learned them makes a
+    swapped row as dense as there are such rows. Then the number of genuine rows of each gain above 0 is needed: it
+    falls as exp(-gain), from its value near 0. What is more is a second mode, of swapped rows, whose gains are taken to
+    be exponential."""
     gain, p = np.clip(gain, -_MOST, _MOST), np.zeros(len(gain))
     if not is_learned:
         share = _START

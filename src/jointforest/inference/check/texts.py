@@ -53,11 +53,9 @@ class Slips:
         self.way = np.where(longer > 0, 1, np.where(longer < 0, 2, np.where(crossed, 3, 0)))
 
     def log_probability(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> np.ndarray:
-        """log p(seen text | true text, a typing error), (P,).
-
-        ``letter`` contains the log-probabilities of wrong letters, and ``way`` the probabilities of `WAYS`. After each
-        edit there is another one with probability ``further``.
-        """
+        """log p(seen text | true text, a typing error), (P,). ``letter`` contains the log-probabilities of wrong
+        letters, and ``way`` the probabilities of `WAYS`. After each edit there is another one with probability
+        ``further``."""
         least = min(letter.values(), default=-4.0)
         typed = [sum(n * letter.get(c, least) for c, n in extra.items()) for extra in self.letters]
         places = np.maximum(self.length + np.array([0, 1, 0, -1])[self.way], 1)
@@ -82,11 +80,9 @@ def _is_one_letter(seen: str, truth: str) -> bool:
 
 
 def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of different texts that may be near each other.
-
-    Their letters, in any order, differ by at most the allowed edits ``most``; or one letter is replaced everywhere, or
-    the plain forms are equal. This is cheaper than `_edits`, which then selects among the pairs.
-    """
+    """Pairs of different texts that may be near each other. Their letters, in any order, differ by at most the allowed
+    edits ``most``; or one letter is replaced everywhere, or the plain forms are equal. This is cheaper than `_edits`,
+    which then selects among the pairs."""
     alphabet = {c: k for k, c in enumerate(sorted({c for text in texts for c in text}))}
     bag = np.zeros((len(texts), len(alphabet)), np.int16)
     for i, text in enumerate(texts):
@@ -143,10 +139,8 @@ def _edits(texts: Sequence[str], a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def log_new(texts: Sequence[str], weight: np.ndarray) -> np.ndarray:
     """log p(text) of each text, (U,), by a model of the letters of the other texts: each given the two before it.
-
     ``weight`` (U,) is the weight of each text in the counts. Letters without counts get a small probability (Witten and
-    Bell 1991).
-    """
+    Bell 1991)."""
     alphabet = len({c for text in texts for c in text}) + 2
     tables: list[dict[str, dict[str, float]]] = [{}, {}, {}]
     padded = [f"\0\0{text}\1" for text in texts]

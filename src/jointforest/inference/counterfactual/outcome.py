@@ -67,11 +67,8 @@ class Outcome(Protocol):
 
 
 class ColumnOutcome:
-    """A column of the joint: its distribution given the other cells of the row.
-
-    One level is as wanted where no other is more probable; several levels, or an interval, where they are more probable
-    than not.
-    """
+    """A column of the joint: its distribution given the other cells of the row. One level is as wanted where no other
+    is more probable; several levels, or an interval, where they are more probable than not."""
 
     has_probability = True
 

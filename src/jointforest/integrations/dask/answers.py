@@ -178,10 +178,8 @@ def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False
 
 
 def by_partition(function: Callable[..., Any], model: Any, frame: Any, *args: Any) -> Any:
-    """``function(partition, model, *args, number of the partition)`` of all partitions, lazily.
-
-    Raises TypeError if it is no Dask frame.
-    """
+    """``function(partition, model, *args, number of the partition)`` of all partitions, lazily. Raises TypeError if it
+    is no Dask frame."""
     if not isinstance(frame, dd.DataFrame):
         raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
     meta = _answer(frame._meta, model, function, args, None)
@@ -198,10 +196,8 @@ def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *arg
 
 
 def _subjects_of(joint: HistoryJoint, frame: Any) -> dd.DataFrame:
-    """The frame, which has columns of subjects and times.
-
-    Raises TypeError if it is no Dask frame, and ValueError if it has no such columns.
-    """
+    """The frame, which has columns of subjects and times. Raises TypeError if it is no Dask frame, and ValueError if it
+    has no such columns."""
     if not isinstance(frame, dd.DataFrame):
         raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
     if joint.order is None:

@@ -65,11 +65,8 @@ class Route(NamedTuple):
 
 
 class Routed(NamedTuple):
-    """Rows of a batch, float64 and int32 (d, n) as in `fit.Table`, and where they end.
-
-    ``times``, int64 (n,), is how many rows each counts as; ``leaf_of(t)`` gives the leaves in tree t, int32 (n,),
-    numbered within the tree.
-    """
+    """Rows of a batch, float64 and int32 (d, n) as in `fit.Table`, and where they end. ``times``, int64 (n,), is how
+    many rows each counts as; ``leaf_of(t)`` gives the leaves in tree t, int32 (n,), numbered within the tree."""
 
     values: np.ndarray
     codes: np.ndarray
@@ -111,10 +108,8 @@ def leaf_sizes(
     first_joint: HiddenTrees | None,
     trees: Trees,
 ) -> np.ndarray:
-    """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it.
-
-    Raises ValueError if the batches have other rows than they had before.
-    """
+    """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it. Raises
+    ValueError if the batches have other rows than they had before."""
     route = Route(schema, columns, trees, seed, weights, first_joint)
     first = first_leaves(trees)
     sizes: np.ndarray = fold(
@@ -254,10 +249,8 @@ def _modelled(structure: Structure) -> np.ndarray:
 
 
 def fill_leaves(fold: FoldBatches, n: int, structure: Structure, epsilon: float) -> Forest:
-    """The forest of a table of n rows, by a pass over it.
-
-    Raises ValueError if the batches have other rows than they had before.
-    """
+    """The forest of a table of n rows, by a pass over it. Raises ValueError if the batches have other rows than they
+    had before."""
     filling = filling_of(structure)
     sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "counting rows"), n)
     check_row_count(n, int(sums[0].rows))

@@ -152,9 +152,7 @@ def take_sample(
     fold: FoldBatches, kinds: Mapping[str, Any] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
 ) -> Sample:
     """The schema of a table, and at most so many rows of it, in one or two passes; a ``target`` has a name and a kind.
-
-    Raises ValueError if there is no row, or the table cannot be used (each message names the column).
-    """
+    Raises ValueError if there is no row, or the table cannot be used (each message names the column)."""
     look_at = partial(see, seed=seed, n_rows=n_rows, kinds=kinds or {})
     merge = partial(merge_seen, n_rows=n_rows)
     seen = fold(_pass(look_at, merge), None)
@@ -274,11 +272,9 @@ def take_weighed(
     name: Any,
     target: tuple[str, str] | None = None,
 ) -> Sampled:
-    """`take_sample` of a table whose column ``name`` holds the weights of its rows; None: they are alike.
-
-    Raises what `take_sample` does, TypeError if this is no name, and ValueError if there is no such column, or it holds
-    what is no weight.
-    """
+    """`take_sample` of a table whose column ``name`` holds the weights of its rows; None: they are alike. Raises what
+    `take_sample` does, TypeError if this is no name, and ValueError if there is no such column, or it holds what is no
+    weight."""
     if name is None:
         return Sampled(fold, take_sample(fold, kinds, n_rows, seed, target), None, None)
     if not isinstance(name, str):
@@ -319,10 +315,8 @@ def _add_some(add: Callable[[Any, Any], Any], name: str, sums: Any, batch: Any) 
 
 
 def _weights_in(reader: FrameReader, name: str) -> np.ndarray:
-    """The weights of a batch's rows, float64 (n,).
-
-    Raises ValueError if there is no such column, or it holds anything but finite numbers >= 0.
-    """
+    """The weights of a batch's rows, float64 (n,). Raises ValueError if there is no such column, or it holds anything
+    but finite numbers >= 0."""
     if name not in reader.names:
         raise ValueError(f"sample_weight: there is no column {name!r}; {near(name, reader.names)}")
     cells = reader.cells(name)
@@ -363,10 +357,8 @@ class BatchRows(NamedTuple):
 
 
 def batch_cells(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
-    """The rows of a batch, which may have one column more.
-
-    Raises ValueError if it has levels that the table did not have when it was looked at.
-    """
+    """The rows of a batch, which may have one column more. Raises ValueError if it has levels that the table did not
+    have when it was looked at."""
     left_out = {column.name for _, column in schema.unknown if column.aside and column.aside.reason == "ignored"}
     reader = held(without(read(batch), left_out))
     X, unseen, ranges = encode_reader(schema, reader, () if ignored is None else (ignored,))

@@ -1,9 +1,7 @@
-"""What is left of each column when a neighbour in the table's Chow-Liu tree is known: targets of joint trees.
-
-Leaves that hold a Chow-Liu tree model the dependence of neighbours, so a split is worth only what it adds to that.
-If the tree were all there is to the table, a column would be independent of a further one given its neighbour on the
-way there; so a split by the further one is judged by what that neighbour leaves of the column.
-"""
+"""What is left of each column when a neighbour in the table's Chow-Liu tree is known: targets of joint trees. Leaves
+that hold a Chow-Liu tree model the dependence of neighbours, so a split is worth only what it adds to that. If the tree
+were all there is to the table, a column would be independent of a further one given its neighbour on the way there; so
+a split by the further one is judged by what that neighbour leaves of the column."""
 
 from __future__ import annotations
 
@@ -96,9 +94,7 @@ def _left(x: np.ndarray, code: np.ndarray, weight: np.ndarray) -> float:
 
 def _ranks(x: np.ndarray, code: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rank of each x (n,) among the rows with its code, by weight, in (0, 1), ties in random order; NaN where missing.
-
-    So the rest is independent of the neighbour, in its mean and in its spread; the noise test counts on both.
-    """
+    So the rest is independent of the neighbour, in its mean and in its spread; the noise test counts on both."""
     known = np.flatnonzero(~np.isnan(x) & (weight > 0.0))
     known = known[np.lexsort((rng.random(len(known)), x[known], code[known]))]
     ends = np.cumsum(weight[known])

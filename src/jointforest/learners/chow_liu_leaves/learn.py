@@ -46,9 +46,7 @@ def table_edges(
     parent: np.ndarray,
 ) -> Edges:
     """The tables of a tree over the columns, from rows of codes (n, d), of which code ``n_codes[j]`` is missing.
-
-    ``missing_share`` (d,) counts cells that were filled, too.
-    """
+    ``missing_share`` (d,) counts cells that were filled, too."""
     columns, above = order.tolist(), parent.tolist()
     ordered = is_ordered[order].tolist()
     marginal, pair = [], []
@@ -80,11 +78,9 @@ def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
 
 
 def neighbours(marginal: np.ndarray, width: float) -> np.ndarray:
-    """Where the rows of each ordered code go when they are smoothed, (K, K): rows sum to 1.
-
-    A normal kernel on the column's normal scores: a common value is far from its neighbours, and so are the few rows of
-    a tail, which lie far apart.
-    """
+    """Where the rows of each ordered code go when they are smoothed, (K, K): rows sum to 1. A normal kernel on the
+    column's normal scores: a common value is far from its neighbours, and so are the few rows of a tail, which lie far
+    apart."""
     from scipy.special import ndtri
 
     at = ndtri(np.clip((np.cumsum(marginal) - 0.5 * marginal) / marginal.sum(), 1e-12, 1.0 - 1e-12))
@@ -106,11 +102,8 @@ def leaf_pair_counts(
 
 
 def in_boxes(edges: Edges, allowed: list[np.ndarray]) -> list[np.ndarray]:
-    """Shares of the codes of each node, d arrays (L, K_k), by the table's tree given the leaf's box.
-
-    ``allowed`` are the codes of each node in each box, d bool arrays (L, K_k). No box has probability 0, as no
-    pair of codes has.
-    """
+    """Shares of the codes of each node, d arrays (L, K_k), by the table's tree given the leaf's box. ``allowed`` are
+    the codes of each node in each box, d bool arrays (L, K_k). No box has probability 0, as no pair of codes has."""
     given = [pair / pair.sum(axis=1, keepdims=True) for pair in edges.pair]
     inside = [of * 1.0 for of in allowed]
     up: list[np.ndarray] = [np.empty(0)] * len(inside)
@@ -267,9 +260,7 @@ def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
 
 def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
     """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes.
-
-    Missing cells are filled before, so that each leaf has as many codes of a column as rows, or none.
-    """
+    Missing cells are filled before, so that each leaf has as many codes of a column as rows, or none."""
     columns, parent = edges.order.tolist(), edges.parent.tolist()
     rows = counts.pairs[0].sum(axis=(1, 2))
     weight = float(rows.sum()) or 1.0
@@ -310,9 +301,7 @@ def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emission
 
 
 def leaf_pair(count: np.ndarray, pair: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """p(code of the child | code of the parent) in a leaf, over the codes inside its box, float32 (K, H).
-
-    Counts, and some rows of the table's ``pair``, both (K, H), are adjusted to the leaf's shares of both columns,
-    ``above`` (K,) and ``below`` (H,), by iterative proportional fitting.
-    """
+    """p(code of the child | code of the parent) in a leaf, over the codes inside its box, float32 (K, H). Counts, and
+    some rows of the table's ``pair``, both (K, H), are adjusted to the leaf's shares of both columns, ``above`` (K,)
+    and ``below`` (H,), by iterative proportional fitting."""
     return with_marginal(count + FIXED.pair_rows * _scaled(pair), above, below).astype(np.float32)

@@ -151,10 +151,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights by class, got {given!r}")
 
     def _weigh(self, training: Training, weight: np.ndarray) -> np.ndarray:
-        """The rows' weights times those of their classes.
-
-        Raises ValueError if a class that is weighed is none of the target's, or a weight is not above 0.
-        """
+        """The rows' weights times those of their classes. Raises ValueError if a class that is weighed is none of the
+        target's, or a weight is not above 0."""
         if self.class_weight is None:
             return weight
         label = self.classes_[training.X[:, -1].astype(np.int64)]

@@ -51,11 +51,8 @@ class AdoptedForest(NamedTuple):
 
 
 def read_forest(forest: Any) -> AdoptedForest:
-    """Read a fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees* of scikit-learn.
-
-    Raises TypeError for another type, NotFittedError, and ValueError if it has several targets or monotonicity
-    constraints.
-    """
+    """Read a fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees* of scikit-learn. Raises TypeError for
+    another type, NotFittedError, and ValueError if it has several targets or monotonicity constraints."""
     name = type(forest).__name__
     if not isinstance(forest, _TREES + _FORESTS):
         raise TypeError(
@@ -94,14 +91,12 @@ def _hint(forest: Any) -> str:
 
 
 def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int) -> AssignedRows:
-    """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1).
-
-    A row counts as often as the forest's own bootstrap drew it, times ``sample_weight`` (n,). Complete rows end in the
+    """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1). A
+    row counts as often as the forest's own bootstrap drew it, times ``sample_weight`` (n,). Complete rows end in the
     same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not taken over: at learning they
     take sides by draws, as often as the others; a query marginalises them. Leaves that only missing cells led to are
     then without rows, and left out. Raises what `read_forest` does, and a ValueError if the forest was fitted on other
-    columns, classes, rows or weights.
-    """
+    columns, classes, rows or weights."""
     read = read_forest(forest)
     n = len(training.X)
     target = training.schema.columns[-1]
@@ -140,10 +135,8 @@ def _rows_in_leaves(leaf_of: np.ndarray, weight: np.ndarray, trees: Trees) -> np
 
 
 def match_columns(read: AdoptedForest, schema: Schema) -> np.ndarray:
-    """Column number (int64, n_features) of each feature: by name where both have names, else by position.
-
-    Raises ValueError if the forest was fitted on other columns than the schema's, its last one (the target) left out.
-    """
+    """Column number (int64, n_features) of each feature: by name where both have names, else by position. Raises
+    ValueError if the forest was fitted on other columns than the schema's, its last one (the target) left out."""
     names = schema.names[:-1]
     if read.n_features != len(names):
         raise ValueError(
@@ -214,10 +207,8 @@ def _weights(
     count: np.ndarray,
     sample_weight: np.ndarray,
 ) -> np.ndarray:
-    """How much each row counted in growing tree t: the weights with which its nodes ``ends`` hold what they do.
-
-    Each row is at one of these, at ``node`` (n,), and has the class number or value ``y`` (n,).
-    """
+    """How much each row counted in growing tree t: the weights with which its nodes ``ends`` hold what they do. Each
+    row is at one of these, at ``node`` (n,), and has the class number or value ``y`` (n,)."""
     # a bootstrap draws rows by their weight since scikit-learn 1.9; before, it counted rows by their weight
     for weight in (count * sample_weight, *([] if read.samples is None else [count])):
         if read.has_class_weight:

@@ -25,10 +25,8 @@ class GrowSettings(NamedTuple):
 
 
 def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, seed: int) -> AssignedRows:
-    """Grow trees that tell the target, whose column is never split, from the features.
-
-    Rows count ``weight`` (n,), in a bootstrap as often as they are drawn.
-    """
+    """Grow trees that tell the target, whose column is never split, from the features. Rows count ``weight`` (n,), in a
+    bootstrap as often as they are drawn."""
     n, d = len(training.X), training.X.shape[1] - 1
     features = training.schema.columns[:-1]
     ranks = rank(training.columns, training.filled)
@@ -54,10 +52,8 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
 
 def feature_importances(training: Training, assigned: AssignedRows, criterion: int) -> np.ndarray:
     """Share of each feature in the decrease of the target's impurity, (d,): the mean over trees, which sum to 1 each.
-
     As in scikit-learn, of the rows that the trees count: what a split takes off the impurity, times the weight of its
-    node. Trees without a split do not count; all 0 if none has one.
-    """
+    node. Trees without a split do not count; all 0 if none has one."""
     trees, d = assigned.trees, training.X.shape[1] - 1
     y = training.X[:, -1]
     target = training.schema.columns[-1]

@@ -61,11 +61,9 @@ class Training(NamedTuple):
 def read_training(
     X: Any, y: Any, kind: str, kinds: dict[str, str] | None = None, rows: np.ndarray | None = None
 ) -> Training:
-    """Schema and numbers of a frame X (n, d) and a target y (n,) of this kind ("categorical" or "continuous").
-
-    The target is named as y is, or "y"; it may not have the name of a feature. ``rows``: those to be read, default all.
-    Raises ValueError if lengths differ, y has missing cells or does not fit its kind, or a column cannot be used.
-    """
+    """Schema and numbers of a frame X (n, d) and a target y (n,) of this kind ("categorical" or "continuous"). The
+    target is named as y is, or "y"; it may not have the name of a feature. ``rows``: those to be read, default all.
+    Raises ValueError if lengths differ, y has missing cells or does not fit its kind, or a column cannot be used."""
     table, cells = read(X), target_cells(y)
     name, n = target_name(y, table.names), table.n
     if len(cells) != n:
@@ -84,10 +82,8 @@ def read_training(
 
 
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
-    """Rows that stand for a table, whose column ``target``, of this kind, becomes the last one.
-
-    Raises ValueError if there is no such column, it has missing cells, or it is of another kind.
-    """
+    """Rows that stand for a table, whose column ``target``, of this kind, becomes the last one. Raises ValueError if
+    there is no such column, it has missing cells, or it is of another kind."""
     schema = sample.schema
     if schema.frame == "numpy":
         raise ValueError("arrays have no names of columns; give frames")
@@ -171,11 +167,9 @@ def target_name(y: Any, others: Collection[str] = ()) -> str:
 
 
 def target_cells(y: Any) -> np.ndarray:
-    """Entries of a target as an array (n,): numbers, booleans, or objects that are text or intervals.
-
-    Raises ValueError if it is not one column, an entry is missing, or one is no number, boolean or text. A 2-D array of
-    one column is taken with a DataConversionWarning.
-    """
+    """Entries of a target as an array (n,): numbers, booleans, or objects that are text or intervals. Raises ValueError
+    if it is not one column, an entry is missing, or one is no number, boolean or text. A 2-D array of one column is
+    taken with a DataConversionWarning."""
     if not isinstance(y, np.ndarray) and nw.dependencies.is_into_series(y):
         cells = np.asarray(y)
         if cells.dtype.kind not in "biufUM":
@@ -240,10 +234,8 @@ def read_features(schema: Schema, d: int, X: Any) -> Evidence:
 
 
 def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> Evidence:
-    """`read_features` of all columns but one, of which nothing is known, whether X has it or not.
-
-    Columns that the joint does not have are refused, or with ``extra="ignore"`` left aside.
-    """
+    """`read_features` of all columns but one, of which nothing is known, whether X has it or not. Columns that the
+    joint does not have are refused, or with ``extra="ignore"`` left aside."""
     ignored = None if extra == "ignore" else (schema.names[target],)
     return _read_evidence(schema, schema.without(target), [target], X, ignored)
 

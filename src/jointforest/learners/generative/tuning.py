@@ -29,10 +29,8 @@ from .targets import Training
 def choose_leaf_size(
     training: Training, weight: np.ndarray, grow: GrowSettings, settings: Settings, seed: int
 ) -> GrowSettings:
-    """The settings with the ``min_samples_leaf`` whose out-of-bag loss is smallest.
-
-    The loss is that of `choose_beta`, with a few trees of each size; the smallest size if no row is out of bag.
-    """
+    """The settings with the ``min_samples_leaf`` whose out-of-bag loss is smallest. The loss is that of `choose_beta`,
+    with a few trees of each size; the smallest size if no row is out of bag."""
     if not grow.bootstrap:
         return grow
     losses = []
@@ -53,12 +51,10 @@ def _pilot_loss(training: Training, assigned: AssignedRows, settings: Settings, 
 
 
 def choose_smoothing(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> Settings:
-    """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
-
-    The loss is that of `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an
-    earlier one only where it is better by more than `Constants.smoothing_sigmas` standard errors. The first candidate
-    where no row is out of bag, or no feature has levels or atoms.
-    """
+    """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best. The loss is that of
+    `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an earlier one only where
+    it is better by more than `Constants.smoothing_sigmas` standard errors. The first candidate where no row is out of
+    bag, or no feature has levels or atoms."""
     few = first_trees(assigned, FIXED.pilot_trees)
     features = training.schema.columns[:-1]
     candidates = [settings._replace(smoothing=rows) for rows in FIXED.smoothings]
@@ -75,10 +71,8 @@ def choose_smoothing(training: Training, assigned: AssignedRows, settings: Setti
 
 
 def choose_beta(model: Forest, training: Training, assigned: AssignedRows, seed: int) -> tuple[float, np.ndarray]:
-    """The exponent that predicts out-of-bag rows best when some cells are hidden, and the loss of each row (n,).
-
-    Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
-    """
+    """The exponent that predicts out-of-bag rows best when some cells are hidden, and the loss of each row (n,). Trees
+    answer only for rows they were not grown on. (0, no losses) if there is no such row."""
     d = training.X.shape[1] - 1
     rng = judges_of(seed)
     rows = judging_rows(assigned, rng)
@@ -117,10 +111,8 @@ def judging_rows(assigned: AssignedRows, rng: np.random.Generator) -> np.ndarray
 
 
 def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Of rows (n,): squared error of means (n, 1); of class probabilities (n, K) wrong or not + half Brier's score.
-
-    The share of wrong classes is what counts, but its steps are coarse; Brier's score settles what is nearly equal.
-    """
+    """Of rows (n,): squared error of means (n, 1); of class probabilities (n, K) wrong or not + half Brier's score. The
+    share of wrong classes is what counts, but its steps are coarse; Brier's score settles what is nearly equal."""
     if answer.shape[1] == 1:
         return np.asarray((answer[:, 0] - truth) ** 2)
     wanted = np.eye(answer.shape[1])[truth.astype(int)]
@@ -131,12 +123,10 @@ def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def choose_spreads(training: Training, assigned: AssignedRows, settings: Settings) -> np.ndarray:
-    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
-
-    Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
-    averaged with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says
-    little of how wide leaves should be. 0.1 where no row is out of bag.
-    """
+    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves. Given
+    its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is averaged
+    with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says little of how
+    wide leaves should be. 0.1 where no row is out of bag."""
     columns, table = training.columns, training.table
     n_trees = min(FIXED.spread_trees, len(assigned.trees.root))
     first = first_leaves(assigned.trees)
@@ -166,10 +156,8 @@ def choose_spreads(training: Training, assigned: AssignedRows, settings: Setting
 
 def choose_target_spread(training: Training, assigned: AssignedRows) -> float:
     """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
-
     Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
-    means differ, which is most of the predictive spread. 0.1 where no row is out of bag.
-    """
+    means differ, which is most of the predictive spread. 0.1 where no row is out of bag."""
     columns, table = training.columns, training.table
     slot, last = columns.slot[-1], len(columns.slot) - 1
     first = first_leaves(assigned.trees)
@@ -209,11 +197,9 @@ def _sums(training: Training, assigned: AssignedRows, first: np.ndarray, t: int,
 def quantile_slots(
     training: Training, assigned: AssignedRows, settings: Settings, target: Settings, seed: int
 ) -> np.ndarray:
-    """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none.
-
-    None where that lowers the out-of-bag log-likelihood, or worsens the out-of-bag predictions, by more than a standard
-    error. None also where no row is out of bag.
-    """
+    """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none. None where
+    that lowers the out-of-bag log-likelihood, or worsens the out-of-bag predictions, by more than a standard error.
+    None also where no row is out of bag."""
     columns = training.columns
     none = np.zeros(len(columns.step), bool)
     few = first_trees(assigned, FIXED.pilot_trees)

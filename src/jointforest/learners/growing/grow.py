@@ -47,12 +47,9 @@ def thresholds_between(
 
 
 def rank(columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Ranks:
-    """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped.
-
-    Ranked are the values of all rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the
-    value on its side of every threshold between two neighbours (`thresholds_between`), so that it goes where a split of
-    these sends it.
-    """
+    """Ranks of the cells of X (n, d), NaN where missing; grid columns must be snapped. Ranked are the values of all
+    rows, or of ``rows`` (numbers, (m,)): then a cell of another row has the rank of the value on its side of every
+    threshold between two neighbours (`thresholds_between`), so that it goes where a split of these sends it."""
     n, d = X.shape
     codes = np.empty((d, n), dtype=np.int32)
     n_codes = np.zeros(d, dtype=np.int32)
@@ -350,11 +347,9 @@ def grow(
     number: int,
 ) -> tuple[RankTree, np.ndarray]:
     """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight; and the leaf node of each
-    row.
-
-    y (n,) is the class of each row, or for the criterion VARIANCE a number. The weight (n,) is how often the bootstrap
-    drew the row. Rows that the tree was grown on are where growing left them, and the others are sent down.
-    """
+    row. y (n,) is the class of each row, or for the criterion VARIANCE a number. The weight (n,) is how often the
+    bootstrap drew the row. Rows that the tree was grown on are where growing left them, and the others are sent
+    down."""
     if (ranks.codes.min(axis=1, initial=0)[ranks.n_codes > 1] < 0).any():  # kernels do not look for them
         raise ValueError("a column has missing cells, which have to be filled before trees are grown")
     target = np.asarray(y, dtype=np.float64)
@@ -411,10 +406,8 @@ def _finished(growing: GrowingTree, ranks: Ranks) -> RankTree:
 
 
 def thresholds(columns: Columns, ranks: Ranks, tree: RankTree) -> np.ndarray:
-    """Threshold of each node (0 where the split is not numeric): halfway between the column's values on either side.
-
-    On a grid it is the cell edge next to the middle; always ``low <= threshold < high``, so that rows keep their side.
-    """
+    """Threshold of each node (0 where the split is not numeric): halfway between the column's values on either side. On
+    a grid it is the cell edge next to the middle; always ``low <= threshold < high``, so that rows keep their side."""
     out = np.zeros(len(tree.feature))
     numeric = np.flatnonzero((tree.feature >= 0) & (tree.levels_at < 0))
     first = ranks.value_start[tree.feature[numeric]]

@@ -30,10 +30,8 @@ def _goes_left(code, below_rank, levels_at, words):
 
 @kernel
 def _partition(tree, node, codes, rows, spare):
-    """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
-
-    ``codes`` (n,) are those of the split's column, ``rows`` (int32) the node's rows and ``spare`` as long at least.
-    """
+    """Bring the rows of a node that go left before the others, keeping their order; return how many go left. ``codes``
+    (n,) are those of the split's column, ``rows`` (int32) the node's rows and ``spare`` as long at least."""
     below_rank, levels_at, words = tree.below_rank[node], tree.levels_at[node], tree.level_words
     n_left = 0
     n_right = 0
@@ -51,11 +49,9 @@ def _partition(tree, node, codes, rows, spare):
 
 @entry
 def route(codes, tree, rows, spare, start, stop, out):
-    """Leaf node of some rows of ``codes`` (d, n) in one tree, into ``out`` (int32, n).
-
-    ``rows`` (int32, m) are the rows' numbers, which end node by node, and ``spare`` is scratch. ``start``, ``stop``
-    (int64, N) receive where the rows of each node are, and know it of the root.
-    """
+    """Leaf node of some rows of ``codes`` (d, n) in one tree, into ``out`` (int32, n). ``rows`` (int32, m) are the
+    rows' numbers, which end node by node, and ``spare`` is scratch. ``start``, ``stop`` (int64, N) receive where the
+    rows of each node are, and know it of the root."""
     left, right = tree.left, tree.right
     for node in range(left.shape[0]):
         here = rows[start[node] : stop[node]]
@@ -72,10 +68,8 @@ def route(codes, tree, rows, spare, start, stop, out):
 @entry
 def cut_ranks(feature, below_rank, above_rank, value_start, values):
     """Largest rank that goes left, into ``below_rank`` (int32, N), if each split is cut halfway between its two
-    neighbours in the node; these are given as ``below_rank`` and ``above_rank``.
-
-    Rows that the tree was not grown on may have values in between: they go to the nearer side.
-    """
+    neighbours in the node; these are given as ``below_rank`` and ``above_rank``. Rows that the tree was not grown on
+    may have values in between: they go to the nearer side."""
     for node in range(feature.shape[0]):
         if below_rank[node] < 0:
             continue
@@ -219,10 +213,8 @@ def _cut_of_counts(criterion, m, lowest, highest, scratch, least_weight):
 
 @kernel
 def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, least_weight):
-    """Best cut by going through the rows by rank: (score, below, above).
-
-    Rows are not sorted: each is put on the list of its rank, and the ranks in use are bits of a set, read in order.
-    """
+    """Best cut by going through the rows by rank: (score, below, above). Rows are not sorted: each is put on the list
+    of its rank, and the ranks in use are bits of a set, read in order."""
     first, after, words, groups = scratch.first, scratch.after, scratch.words, scratch.groups
     left, total = scratch.left, scratch.node
     for k in range(m):
@@ -283,11 +275,9 @@ class. Less is rounding."""
 
 @entry
 def grow_tree(table, rules, growing, scratch):
-    """Grow a tree, best split first if the number of leaves is limited, else depth first; whether the tree is whole.
-
-    If it is not, ``growing`` is full: call again with the same tree and more room. It has words for the sets of two
-    splits, at least.
-    """
+    """Grow a tree, best split first if the number of leaves is limited, else depth first; whether the tree is whole. If
+    it is not, ``growing`` is full: call again with the same tree and more room. It has words for the sets of two
+    splits, at least."""
     counts, tree = growing.counts, growing.tree
     most_words = (scratch.trial.shape[0] + 63) // 64
     while True:
@@ -336,11 +326,9 @@ def examine(node, table, rules, growing, scratch):
 
 @kernel
 def _best_split(table, rules, rows, least_gain, scratch):
-    """The split of a node that gains most, of some columns drawn at random: (gain, column, below, above).
-
-    The column is -1 if none gains more than ``least_gain``. A categorical split's levels are ``scratch.chosen``; a
-    numeric split is between the ranks ``below`` and ``above``.
-    """
+    """The split of a node that gains most, of some columns drawn at random: (gain, column, below, above). The column is
+    -1 if none gains more than ``least_gain``. A categorical split's levels are ``scratch.chosen``; a numeric split is
+    between the ranks ``below`` and ``above``."""
     criterion, least_weight, tried = rules.criterion, rules.min_leaf, scratch.tried
     best, feature, below_rank, above_rank = least_gain, np.int64(-1), np.int64(-1), np.int64(-1)
     informative = False
@@ -386,10 +374,8 @@ def _split(parent, table, growing, scratch):
 
 @kernel
 def describe_node(criterion, target, weight, rows, scratch):
-    """Put the rows of a node into ``scratch``, numbers less their mean; its weight and how far it is from pure.
-
-    For classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean.
-    """
+    """Put the rows of a node into ``scratch``, numbers less their mean; its weight and how far it is from pure. For
+    classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean."""
     own_target, own_weight, node = scratch.target, scratch.weight, scratch.node
     m = rows.shape[0]
     for c in range(node.shape[0]):

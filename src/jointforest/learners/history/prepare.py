@@ -48,11 +48,9 @@ class Prepared(NamedTuple):
 def prepare_histories(
     reader: FrameReader, group: Any, order: Any, kinds: Mapping[str, str] | None, ends: bool
 ) -> Prepared:
-    """The histories of a frame with several rows for each subject.
-
-    Raises ValueError if a column is not there, a subject or time is missing, no subject has two rows, all rows of each
-    subject have one time, or there is no other column that varies within subjects.
-    """
+    """The histories of a frame with several rows for each subject. Raises ValueError if a column is not there, a
+    subject or time is missing, no subject has two rows, all rows of each subject have one time, or there is no other
+    column that varies within subjects."""
     group, order = check_history_names(reader, group, order)
     time = None if order is None else order_column(reader, order)
     rows = group_rows(reader, group, time)
@@ -160,11 +158,9 @@ def _columns_of(
 
 
 def in_order_of_likeness(variables: list[Variable], X: np.ndarray) -> list[Variable]:
-    """The variables, with codes of levels without order in that of the first axis of correspondence analysis.
-
-    Levels are compared by their counts with the codes of all other columns (Greenacre, "Theory and applications of
-    correspondence analysis", 1984).
-    """
+    """The variables, with codes of levels without order in that of the first axis of correspondence analysis. Levels
+    are compared by their counts with the codes of all other columns (Greenacre, "Theory and applications of
+    correspondence analysis", 1984)."""
     of_schema = [k for k, variable in enumerate(variables) if variable.source >= 0]
     rows = slice(None, None, max(1, len(X) // FIXED.likeness_rows))
     codes = {

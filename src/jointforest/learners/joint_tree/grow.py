@@ -328,11 +328,8 @@ def log_chance(
     data: JointRows, rows: np.ndarray, j: int, below_rank: int, goes_left: np.ndarray, targets: np.ndarray
 ) -> float:
     """Logarithm of a bound on the chance that a fixed split by column j, independent of the targets, separates any of
-    them as far.
-
-    Rows count 1 each, so that a bootstrap's repeats are no evidence. The bound is corrected for the number of targets,
-    not for the number of splits.
-    """
+    them as far. Rows count 1 each, so that a bootstrap's repeats are no evidence. The bound is corrected for the number
+    of targets, not for the number of splits."""
     count = np.zeros((len(data.last_rank), 2))
     return float(log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count))
 
@@ -391,11 +388,9 @@ def grow_joint(
     number: int,
 ) -> tuple[RankTree, np.ndarray]:
     """Grow tree ``number`` on the rows of positive weight; and the node in which each row ends, int32 (n,), -1 for the
-    others.
-
-    The weight (n,) is how often the bootstrap drew the row. A split by column j is judged by target k where ``judges[j,
-    k]``, bool (d, d), never by j itself. It has q columns more with q targets that are no columns (`with_targets`).
-    """
+    others. The weight (n,) is how often the bootstrap drew the row. A split by column j is judged by target k where
+    ``judges[j, k]``, bool (d, d), never by j itself. It has q columns more with q targets that are no columns
+    (`with_targets`)."""
     n, d = len(data.bins), len(judges)
     rows = np.flatnonzero(weight > 0).astype(np.int32)
     spare = np.empty_like(rows)

@@ -231,10 +231,8 @@ class JointTree(TableLearner):
         least: float,
         more: ConditionalRanks | None = None,
     ) -> AssignedRows:
-        """The first trees of the forest, with so many rows in a leaf, and where the rows end in them.
-
-        ``more`` are targets in the place of the columns.
-        """
+        """The first trees of the forest, with so many rows in a leaf, and where the rows end in them. ``more`` are
+        targets in the place of the columns."""
         schema, columns, cells = rows.schema, rows.columns, rows.filled
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
@@ -271,11 +269,9 @@ def judging(
     features: Sequence[str] | None,
     splitters: Mapping[str, Sequence[str]] | None,
 ) -> np.ndarray:
-    """Which split columns j are judged by which targets k: bool (d, d); no column judges itself.
-
-    Raises ValueError if a name is no column, or stands twice; if ``splitters`` names what is no target or no feature;
-    or if no column is left that may split another.
-    """
+    """Which split columns j are judged by which targets k: bool (d, d); no column judges itself. Raises ValueError if a
+    name is no column, or stands twice; if ``splitters`` names what is no target or no feature; or if no column is left
+    that may split another."""
     d = len(schema.columns)
     chosen = {"targets": _members(schema, "targets", targets), "features": _members(schema, "features", features)}
     is_target, is_feature = chosen["targets"], chosen["features"]

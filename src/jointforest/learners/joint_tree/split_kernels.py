@@ -16,9 +16,7 @@ from ..growing.criterion_kernels import ENTROPY, GINI, class_growth, class_power
 @kernel
 def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, scratch):
     """Best cut of the groups in ``scratch.order[0]``: (sum of the targets' relative reductions, groups left or 0).
-
-    ``impurity`` and ``criterion`` are as in `grow.NodeStatistics`; ``scratch`` is a `grow.SplitScratch`.
-    """
+    ``impurity`` and ``criterion`` are as in `grow.NodeStatistics`; ``scratch`` is a `grow.SplitScratch`."""
     order, left, right, powers = scratch.order[0], scratch.sides[0], scratch.sides[1], scratch.powers
     known_left, known_right, power_left, power_right = powers[0], powers[1], powers[2], powers[3]
     purity_of_both = powers[4]
@@ -201,13 +199,11 @@ _MEAN, _UNIT, _DIRECTION, _SUMS, _SLOPE = range(5)  # of `grow.SplitScratch.axes
 
 @kernel
 def place_levels(data, groups, n_groups, targets, node, criterion, scratch):
-    """Place of each level along the direction in which the targets' means differ most, into ``scratch.key[0]``.
-
-    The direction is the first principal component of the levels' deviations from the node, each statistic in units
-    in which its squared deviation is what a split gains (for entropy: to second order). With one numeric target that
-    is the order of means, with one of two levels the order of shares: then the best set is one of the cuts (Breiman
-    et al. 1984, Theorem 4.5). With more it is a heuristic (Coppersmith, Hong, Hosking 1999).
-    """
+    """Place of each level along the direction in which the targets' means differ most, into ``scratch.key[0]``. The
+    direction is the first principal component of the levels' deviations from the node, each statistic in units in which
+    its squared deviation is what a split gains (for entropy: to second order). With one numeric target that is the
+    order of means, with one of two levels the order of shares: then the best set is one of the cuts (Breiman et al.
+    1984, Theorem 4.5). With more it is a heuristic (Coppersmith, Hong, Hosking 1999)."""
     direction, sums, place = scratch.axes[_DIRECTION], scratch.axes[_SUMS], scratch.key[0]
     for g in range(n_groups):
         place[g] = 0.0
@@ -324,12 +320,10 @@ def _project(data, groups, n_groups, targets, scratch):
 
 @entry
 def split_rows(data, rows, weight, by, node, criterion, min_weight, groups, scratch, goes_left):
-    """The split that `grow.best_split` gives: its score, the ranks beside it, and the number of groups.
-
-    The score is the sum of the targets' relative reductions, 0 without a split. The ranks are the largest that goes
-    left and the smallest that goes right, -1 of levels; ``goes_left`` (K,) receives the levels that go left. Groups are
-    the values, or bins of values, that the rows have. ``min_weight`` is the smallest weight of either side.
-    """
+    """The split that `grow.best_split` gives: its score, the ranks beside it, and the number of groups. The score is
+    the sum of the targets' relative reductions, 0 without a split. The ranks are the largest that goes left and the
+    smallest that goes right, -1 of levels; ``goes_left`` (K,) receives the levels that go left. Groups are the values,
+    or bins of values, that the rows have. ``min_weight`` is the smallest weight of either side."""
     key, order, code = scratch.key[0], scratch.order[0], groups.code
     if groups.is_binned:
         n_groups = count_groups(data, rows, weight, by, groups)

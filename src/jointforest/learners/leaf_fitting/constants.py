@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Constants:
-    """Numbers that no parameter sets.
-
-    Experiments are in ``docs/experiments/quantile-leaves.md``; where none is named, a value was set by hand.
-    """
+    """Numbers that no parameter sets. Experiments are in ``docs/experiments/quantile-leaves.md``; where none is named,
+    a value was set by hand."""
 
     edge_rows: float = 5.0
     """``bounds="auto"`` cuts open sides of boxes where the leaves put more than so many rows' mass beyond all data.

@@ -1,9 +1,6 @@
-"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
-
-Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain
-estimates of the paper are too sharp in small leaves; `Settings` says how much they borrow from the column as a
-whole.
-"""
+"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage. Every leaf is a product of
+one distribution per column, estimated on the rows that reach the leaf. The plain estimates of the paper are too sharp
+in small leaves; `Settings` says how much they borrow from the column as a whole."""
 
 from __future__ import annotations
 
@@ -78,11 +75,9 @@ def leaf_sums(
     only: Sequence[int] | None = None,
     drawn: np.ndarray | None = None,
 ) -> LeafSums:
-    """Sums of the rows of each leaf k, ``rows[start[k]:start[k + 1]]``, which count ``weight`` (n,).
-
-    ``cells`` are `Table`'s values and codes (d, n), and ``drawn`` is its own; deviations are measured in ``unit``
-    (p,); ``only`` names the columns that are asked for.
-    """
+    """Sums of the rows of each leaf k, ``rows[start[k]:start[k + 1]]``, which count ``weight`` (n,). ``cells`` are
+    `Table`'s values and codes (d, n), and ``drawn`` is its own; deviations are measured in ``unit`` (p,); ``only``
+    names the columns that are asked for."""
     values, codes = cells
     n_leaves, d, p = len(start) - 1, len(columns.slot), len(columns.step)
     where = layout(columns)
@@ -338,10 +333,8 @@ def fit_tree(
     settings: Settings,
     only: Sequence[int] | None = None,
 ) -> TreeLeaves:
-    """Leaf densities of one tree, from the sums of its leaves and their boxes, see `structure.leaf_boxes`.
-
-    The table's cells are not looked at. What is returned of columns that are not in ``only`` has no meaning.
-    """
+    """Leaf densities of one tree, from the sums of its leaves and their boxes, see `structure.leaf_boxes`. The table's
+    cells are not looked at. What is returned of columns that are not in ``only`` has no meaning."""
     n_leaves, p = box_lo.shape
     d, family, is_scaled = len(columns.slot), family_of(settings.leaf), has_scale(settings.leaf)
     a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
@@ -484,10 +477,8 @@ def _scaled(
     slot: int,
     settings: Settings,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Location and scale (l,) of the untruncated parent of each leaf's numbers off atoms.
-
-    ``pooled`` is their variance within the leaves of the tree, over the column's.
-    """
+    """Location and scale (l,) of the untruncated parent of each leaf's numbers off atoms. ``pooled`` is their variance
+    within the leaves of the tree, over the column's."""
     unit, centre = table.spread[slot], table.centre[slot]
     floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
     span = table.low[slot], table.high[slot]

@@ -1,11 +1,8 @@
 """Kernels: tests of independence of two columns of any kinds, from their complete rows. See
-docs/concepts/learnspn-leaves.md.
-
-All statistics are (n - 1) times a sum of squared correlations between scores of the two columns. Were either column
-shuffled, each correlation would have mean 0 and variance 1 / (n - 1) exactly, whatever the ties, and the sum tends to a
-chi-square. With ranks as scores this is Spearman's test, with ranks and levels Kruskal and Wallis's with its correction
-for ties, with levels the "N - 1" form of Pearson's.
-"""
+docs/concepts/learnspn-leaves.md. All statistics are (n - 1) times a sum of squared correlations between scores of the
+two columns. Were either column shuffled, each correlation would have mean 0 and variance 1 / (n - 1) exactly, whatever
+the ties, and the sum tends to a chi-square. With ranks as scores this is Spearman's test, with ranks and levels Kruskal
+and Wallis's with its correction for ties, with levels the "N - 1" form of Pearson's."""
 
 from __future__ import annotations
 
@@ -29,9 +26,7 @@ sqrt(5)."""
 @kernel
 def chi2_sf(x, df):
     """P(X > x) of a chi-square with a whole number of degrees of freedom, by its finite sum (all terms positive).
-
-    Abramowitz and Stegun (1964), 26.4.4 and 26.4.5.
-    """
+    Abramowitz and Stegun (1964), 26.4.4 and 26.4.5."""
     if x <= 0.0:
         return 1.0
     h = 0.5 * x
@@ -85,11 +80,9 @@ def _merge(sums, n):
 
 @kernel
 def table_p_value(counts):
-    """Independence of two columns of levels from their contingency table (whose contents are lost).
-
-    The rarest levels are merged until all expected counts are at least `MIN_COUNT`; then the "N - 1" chi-square test
-    (Campbell 2007). Two levels against two with a smaller expected count: Fisher's exact test.
-    """
+    """Independence of two columns of levels from their contingency table (whose contents are lost). The rarest levels
+    are merged until all expected counts are at least `MIN_COUNT`; then the "N - 1" chi-square test (Campbell 2007). Two
+    levels against two with a smaller expected count: Fisher's exact test."""
     a, b = counts.shape
     rows, columns = np.zeros(a), np.zeros(b)
     total = 0.0
@@ -190,10 +183,8 @@ def _either(p, q):
 
 @kernel
 def numeric_p_value(n, linear_x, quadratic_x, n_x, linear_y, quadratic_y, n_y):
-    """Independence of two numeric columns from `rank_scores` on their n common rows (0 elsewhere).
-
-    Spearman's test, and one of the three other correlations, which finds dependence that is not monotone.
-    """
+    """Independence of two numeric columns from `rank_scores` on their n common rows (0 elsewhere). Spearman's test, and
+    one of the three other correlations, which finds dependence that is not monotone."""
     if n < MIN_COMMON or n_x == 0 or n_y == 0:
         return 1.0
     ll, lq, ql, qq = 0.0, 0.0, 0.0, 0.0

@@ -58,12 +58,10 @@ class Views(NamedTuple):
 
 @record
 class CircuitNodes(NamedTuple):
-    """The nodes of one leaf's circuit (q,) in preorder, its FACTORS nodes (f,), and a stack of nodes to come.
-
-    A line of ``stack`` is a range of rows, one of columns, what is known, and the parent; ranges are reordered inside,
-    so that each keeps its content. ``in_rest`` (d,) are the columns of the FACTORS node that comes last under the
-    product at work.
-    """
+    """The nodes of one leaf's circuit (q,) in preorder, its FACTORS nodes (f,), and a stack of nodes to come. A line of
+    ``stack`` is a range of rows, one of columns, what is known, and the parent; ranges are reordered inside, so that
+    each keeps its content. ``in_rest`` (d,) are the columns of the FACTORS node that comes last under the product at
+    work."""
 
     kind: np.ndarray
     end: np.ndarray
@@ -187,10 +185,8 @@ _MOST_COMPONENTS = 4096
 
 
 def multiplied_out(nodes: CircuitNodes) -> _Mixture:
-    """A circuit as a mixture of products: every product of sums is a sum.
-
-    Where that would be more than `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows.
-    """
+    """A circuit as a mixture of products: every product of sums is a sum. Where that would be more than
+    `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows."""
     number, d = nodes.scope.shape
     rows = [nodes.group_rows[nodes.group_start[k] : nodes.group_start[k + 1]] for k in range(number)]
     waiting: list[tuple[int, np.ndarray, np.ndarray]] = []  # node, log weights and groups of the nodes without a parent
@@ -234,15 +230,12 @@ def spn_circuits(
     seed: int,
     number: int,
 ) -> Iterator[tuple[int, CircuitNodes]]:
-    """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013,
-    Algorithm 1; Correia et al. 2020, section 4).
-
-    Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
-    split, a sum over two clusters of the rows. The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are
-    counted, and tested, once, however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,).
-    Columns outside ``scope_columns`` (bool (d,)) are held to be independent of all. A leaf has no circuit where it has
-    few rows, or no columns that are found dependent.
-    """
+    """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013, Algorithm
+    1; Correia et al. 2020, section 4). Columns of a node that are independent of each other, or in groups that are,
+    become a product; columns that do not split, a sum over two clusters of the rows. The rows of leaf k are
+    ``rows[start[k]:start[k + 1]]``. They are counted, and tested, once, however often a bootstrap drew them: only the
+    weights of the sums count ``weight`` (n,). Columns outside ``scope_columns`` (bool (d,)) are held to be independent
+    of all. A leaf has no circuit where it has few rows, or no columns that are found dependent."""
     d = len(columns.slot)
     is_categorical = columns.is_categorical == 1
     centre, unit, n_levels = np.zeros(d), np.ones(d), np.zeros(d, np.int32)
@@ -284,11 +277,9 @@ def spn_components(columns: Columns, circuits: Iterator[tuple[int, CircuitNodes]
 def class_components(
     columns: Columns, table: Table, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, target: int
 ) -> Components:
-    """Leaves that are a mixture over their classes, each a product of all columns: naive Bayes within the leaf.
-
-    The rows of leaf k are ``rows[start[k]:start[k + 1]]``, and count ``weight`` (n,). Those whose class is missing take
-    part in no class. Leaves of fewer than two classes stay one product.
-    """
+    """Leaves that are a mixture over their classes, each a product of all columns: naive Bayes within the leaf. The
+    rows of leaf k are ``rows[start[k]:start[k + 1]]``, and count ``weight`` (n,). Those whose class is missing take
+    part in no class. Leaves of fewer than two classes stay one product."""
     d, slot = len(columns.slot), columns.slot[target]
     n_classes = columns.n_levels(slot)
     mixtures: dict[int, _Mixture] = {}

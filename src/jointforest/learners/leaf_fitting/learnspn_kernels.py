@@ -357,10 +357,8 @@ def _push(nodes, waiting, r0, r1, c0, c1, known, parent, log_weight):
 
 @kernel
 def _begin_product(nodes, waiting, q, r0, r1, c0, columns, end):
-    """Node q is the product of groups of columns, which end at ``end``; how many nodes wait.
-
-    The first group, of columns that are alone, is for the FACTORS node that comes last.
-    """
+    """Node q is the product of groups of columns, which end at ``end``; how many nodes wait. The first group, of
+    columns that are alone, is for the FACTORS node that comes last."""
     n_groups = end.shape[0]
     nodes.kind[q] = PRODUCT
     nodes.n_children[q] = n_groups
@@ -406,10 +404,8 @@ def _find_ends(nodes, q):
 @entry
 def learn_leaf(cells, rows, columns, n_apart, min_rows, significance, views, nodes, state):
     """Circuit over all d columns of the rows of one leaf, into ``nodes``; how many nodes and FACTORS nodes there are.
-
     There are none if no sum is among them, so that the leaf is one product. The first ``n_apart`` of ``columns`` (d,)
-    are left out of the structure. ``rows`` (n,) and ``columns`` are reordered; ``views`` is scratch for n rows.
-    """
+    are left out of the structure. ``rows`` (n,) and ``columns`` are reordered; ``views`` is scratch for n rows."""
     waiting = _push(nodes, 0, 0, rows.shape[0], 0, columns.shape[0], _OPEN, -1, 0.0)
     q, f, n_sums = 0, 0, 0
     while waiting > 0:

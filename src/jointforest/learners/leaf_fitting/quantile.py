@@ -1,5 +1,4 @@
-"""Quantile leaves: piecewise-linear CDFs learned from data, as uniform pieces. See
-docs/concepts/quantile-leaves.md."""
+"""Quantile leaves: piecewise-linear CDFs learned from data, as uniform pieces. See docs/concepts/quantile-leaves.md."""
 
 from __future__ import annotations
 
@@ -44,11 +43,9 @@ class LeafValues(NamedTuple):
 def values_of_rows(
     values: np.ndarray, atom: np.ndarray, rows: np.ndarray, start: np.ndarray, weight: np.ndarray
 ) -> LeafValues:
-    """The cells ``values`` (n,) of one column that lie on no ``atom`` (n,; -1), leaf by leaf.
-
-    ``rows`` (m,) and ``start`` (l + 1,) are the rows by leaf, see `statistics_kernels.rows_by_leaf`; ``weight`` (n,) is
-    how much each row of the table counts.
-    """
+    """The cells ``values`` (n,) of one column that lie on no ``atom`` (n,; -1), leaf by leaf. ``rows`` (m,) and
+    ``start`` (l + 1,) are the rows by leaf, see `statistics_kernels.rows_by_leaf`; ``weight`` (n,) is how much each row
+    of the table counts."""
     n_leaves = len(start) - 1
     leaf = np.repeat(np.arange(n_leaves, dtype=np.int32), np.diff(start))
     known = (atom[rows] < 0) & ~np.isnan(values[rows])
@@ -67,11 +64,9 @@ def values_of_rows(
 
 def cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Knots of each leaf's continuous CDF near the empirical one, of few pieces: (knot_start (l + 1,), knot_x, knot_p).
-
     The pieces come from a greedy pass, each as long as any that begins within reach, with knots at the values (H. Imai
     and M. Iri, "An optimal algorithm for approximating a piecewise linear function", Journal of Information Processing,
-    1986). The line is then changed as little as it takes to have the mean exactly and the variance within 5 %.
-    """
+    1986). The line is then changed as little as it takes to have the mean exactly and the variance within 5 %."""
     size = np.diff(samples.start)
     knot_start = np.empty(len(samples.start), np.int64)
     most = int(2 * size.sum() + 32 * len(size))
@@ -81,10 +76,8 @@ def cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def column_resolution(values: np.ndarray, spread: float) -> float:
-    """Least width of a piece of a column without grid: `quantile_narrowest` of the median gap between its values.
-
-    At least what floats of this size resolve well, and a millionth of ``spread``.
-    """
+    """Least width of a piece of a column without grid: `quantile_narrowest` of the median gap between its values. At
+    least what floats of this size resolve well, and a millionth of ``spread``."""
     distinct = np.unique(values[~np.isnan(values)])
     gap = float(np.median(np.diff(distinct))) if len(distinct) > 1 else 0.0
     size = float(np.abs(distinct).max(initial=0.0))
@@ -113,11 +106,8 @@ class LeafCdfs(NamedTuple):
 def leaf_cdfs(
     columns: Columns, table: Table, slot: int, values: LeafValues, box: tuple[np.ndarray, np.ndarray], epsilon: float
 ) -> LeafCdfs:
-    """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves.
-
-    A CDF follows that of the leaf's rows within ``epsilon`` before it gets their moments, but never closer than its
-    noise.
-    """
+    """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves. A CDF
+    follows that of the leaf's rows within ``epsilon`` before it gets their moments, but never closer than its noise."""
     j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
     lo, hi = _support(columns, table, slot, box[0][:, slot], box[1][:, slot])
     width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
@@ -164,11 +154,9 @@ def _pieces(knot_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:
-    """The numbers of one column, and how closely they are followed.
-
-    In a leaf of w rows the CDF is as close as the largest of ``epsilon``, ``quantile_noise / sqrt(w)`` and 1 / w, and
-    one row's mass is beyond its values. ``place`` are the fields of `Samples` that say where the CDF lies.
-    """
+    """The numbers of one column, and how closely they are followed. In a leaf of w rows the CDF is as close as the
+    largest of ``epsilon``, ``quantile_noise / sqrt(w)`` and 1 / w, and one row's mass is beyond its values. ``place``
+    are the fields of `Samples` that say where the CDF lies."""
     n_leaves = len(values.start) - 1
     leaf = np.repeat(np.arange(n_leaves), np.diff(values.start))
     total = np.bincount(leaf, values.weight, n_leaves)
@@ -258,10 +246,8 @@ def add_marks(marks: Marks, other: Marks) -> None:
 
 
 def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float, unit: float = 1.0) -> LeafValues:
-    """The numbers of a slot's column as far as marks and sums tell; on a grid of ``step``, 0 for none.
-
-    What counts 1 at marks is ``unit`` rows.
-    """
+    """The numbers of a slot's column as far as marks and sums tell; on a grid of ``step``, 0 for none. What counts 1 at
+    marks is ``unit`` rows."""
     count, mean, deviations, lowest, highest = sums.off_atoms[slot].T
     n_leaves, n_gaps = len(count), len(marks.above)
     x, weight = np.empty((2, len(marks.x) + n_gaps * MOST + 2 * n_leaves))
@@ -283,13 +269,10 @@ def choose_slots(
     weight: np.ndarray | None = None,
     groups: int = 0,
 ) -> np.ndarray:
-    """Numeric slots that get quantile leaves, bool (p,).
-
-    These are all ``misfit`` slots (p,), unless the validation rows are against it. Then they are tried in at most
-    ``groups`` groups, and those that raise the first criterion are taken. ``fits`` tells whether the tables with
-    quantile leaves of some slots are small enough; ``gains`` what validation rows (n,) of these weights gain, by each
-    criterion.
-    """
+    """Numeric slots that get quantile leaves, bool (p,). These are all ``misfit`` slots (p,), unless the validation
+    rows are against it. Then they are tried in at most ``groups`` groups, and those that raise the first criterion are
+    taken. ``fits`` tells whether the tables with quantile leaves of some slots are small enough; ``gains`` what
+    validation rows (n,) of these weights gain, by each criterion."""
     nothing = np.zeros_like(misfit)
     if not misfit.any() or not fits(misfit):
         return nothing

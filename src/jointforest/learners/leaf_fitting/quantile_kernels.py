@@ -21,11 +21,9 @@ _ROUNDS = 12
 
 @kernel
 def keep_moments(knot_x, knot_p, span, mean, spread, variances, step, scratch):
-    """Change heights of knots so that the mean is exact and the variance between two ``variances``; success.
-
-    ``span`` has the first knot to change, the last, and the number of knots: masses outside are kept. Without success
-    the heights are as they were. ``spread`` is a unit of length, of about the standard deviation.
-    """
+    """Change heights of knots so that the mean is exact and the variance between two ``variances``; success. ``span``
+    has the first knot to change, the last, and the number of knots: masses outside are kept. Without success the
+    heights are as they were. ``spread`` is a unit of length, of about the standard deviation."""
     first, end, size = span
     u, q, mass = scratch
     for i in range(size - 1):
@@ -45,10 +43,8 @@ def keep_moments(knot_x, knot_p, span, mean, spread, variances, step, scratch):
 
 @kernel
 def _tilt(u, q, mass, span, least, most):
-    """Multiply masses by 1 + a u + b q until their mean of u is 0 and that of q from least to most; success.
-
-    If no factor is negative one round is exact: two linear equations. b is 0 until the mean of q is off.
-    """
+    """Multiply masses by 1 + a u + b q until their mean of u is 0 and that of q from least to most; success. If no
+    factor is negative one round is exact: two linear equations. b is 0 until the mean of q is off."""
     first, end, size = span
     second = False
     for _ in range(_ROUNDS):
@@ -147,10 +143,8 @@ class Samples(NamedTuple):
 @record
 class Gates(NamedTuple):
     """Scratch: the gates ``lower <= p <= upper`` at ``at`` that a CDF has to pass, all ascending, and a line through.
-
     ``knot`` are the numbers of the gates at which the line bends, ``low`` and ``high`` the part of the gate that it can
-    reach there, and ``height`` where it passes.
-    """
+    reach there, and ``height`` where it passes."""
 
     at: np.ndarray
     lower: np.ndarray
@@ -185,13 +179,11 @@ def make_scratch(n: int) -> tuple[Gates, Polygons]:
 
 @kernel
 def _steps_corridor(samples, first_row, end_row, epsilon, floor, lo, hi, gates):
-    """Write where a CDF has to pass to be within ``epsilon`` of that of the values of one leaf; the number of gates.
-
-    A continuous CDF is that close if it is between (F(v) - epsilon) and (F(v-) + epsilon) at each value v. No CDF
-    passes a step of more than 2 epsilon (less ``floor``, which is kept for the least slope): values closer than
-    ``width`` count as one, and one of such a mass is spread over ``width``, with F before and behind it. The first and
-    last gates are half a ``width`` beyond the values, if (lo, hi] has the room.
-    """
+    """Write where a CDF has to pass to be within ``epsilon`` of that of the values of one leaf; the number of gates. A
+    continuous CDF is that close if it is between (F(v) - epsilon) and (F(v-) + epsilon) at each value v. No CDF passes
+    a step of more than 2 epsilon (less ``floor``, which is kept for the least slope): values closer than ``width``
+    count as one, and one of such a mass is spread over ``width``, with F before and behind it. The first and last gates
+    are half a ``width`` beyond the values, if (lo, hi] has the room."""
     x, share, width = samples.x, samples.share, samples.width
     at, lower, upper = gates.at, gates.lower, gates.upper
     at[0], lower[0], upper[0] = max(x[first_row] - 0.5 * width, lo), -epsilon, epsilon
@@ -231,10 +223,8 @@ def _steps_corridor(samples, first_row, end_row, epsilon, floor, lo, hi, gates):
 
 @kernel
 def _cells_corridor(samples, first_row, end_row, epsilon, lo, hi, gates):
-    """Write where a CDF on a grid has to pass to be within ``epsilon`` of that of one leaf; the number of gates.
-
-    Of a cell's inside nobody asks, so F counts at the edges of the cells with values.
-    """
+    """Write where a CDF on a grid has to pass to be within ``epsilon`` of that of one leaf; the number of gates. Of a
+    cell's inside nobody asks, so F counts at the edges of the cells with values."""
     x, step, origin = samples.x, samples.step, samples.origin
     at, lower, upper = gates.at, gates.lower, gates.upper
     m, i, before, edge = 0, first_row, 0.0, -math.inf
@@ -257,9 +247,7 @@ def _cells_corridor(samples, first_row, end_row, epsilon, lo, hi, gates):
 @kernel
 def _cut(p, slope, n, length, bound, sign, new_p, new_slope):
     """Write the part of a polygon of n corners where ``sign * (p + length * slope) <= sign * bound``; its corners.
-
-    Bounds may be met up to rounding. Of corners that rounding cannot tell apart one is kept.
-    """
+    Bounds may be met up to rounding. Of corners that rounding cannot tell apart one is kept."""
     m = 0
     bound += sign * _SLACK
     for i in range(n):
@@ -285,10 +273,8 @@ def _add_corner(p, slope, length, new_p, new_slope, m):
 
 @kernel
 def _reach(gates, n, here, a, b, polygons):
-    """The last gate that a straight line gets to from the part [a, b] of gate ``here``, and the part it can reach.
-
-    The lines that pass all gates so far are a convex polygon, which every further gate cuts.
-    """
+    """The last gate that a straight line gets to from the part [a, b] of gate ``here``, and the part it can reach. The
+    lines that pass all gates so far are a convex polygon, which every further gate cuts."""
     at, lower, upper = gates.at, gates.lower, gates.upper
     p, slope, new_p, new_slope = polygons.p, polygons.slope, polygons.new_p, polygons.new_slope
     gate = here + 1
@@ -343,11 +329,9 @@ def _choose_heights(gates, k):
 
 @kernel
 def _few_knots(gates, n, polygons):
-    """Write the knots of a non-decreasing line of few pieces through the n gates; their number.
-
-    Gates do not fall, and every one is open. From the part of a gate that the line can reach, the next knot is at the
-    last gate that a straight line gets to. Which of the points within reach are taken is settled backwards.
-    """
+    """Write the knots of a non-decreasing line of few pieces through the n gates; their number. Gates do not fall, and
+    every one is open. From the part of a gate that the line can reach, the next knot is at the last gate that a
+    straight line gets to. Which of the points within reach are taken is settled backwards."""
     knot = gates.knot
     knot[0], gates.low[0], gates.high[0] = 0, gates.lower[0], gates.upper[0]
     k = 0
@@ -362,9 +346,7 @@ def _few_knots(gates, n, polygons):
 @kernel
 def _mass_beyond(gates, n, outside, least_room, epsilon, lo, hi):
     """Mass below the first and above the last gate; a gate without room beyond it moves to the side of the box.
-
-    Together ``outside``, but at most what the uniform distribution on (lo, hi] has there.
-    """
+    Together ``outside``, but at most what the uniform distribution on (lo, hi] has there."""
     at = gates.at
     if at[0] - lo < least_room:
         at[0] = lo
@@ -404,11 +386,9 @@ def _keep_slope(gates, n, below, above, floor):
 
 @kernel
 def _narrow(gates, n, masses, least, epsilon, mean, spread):
-    """Narrow gates farther than ``spread`` from the mean, by its square: error there moves the variance.
-
-    In their middle is the CDF of the data, kept in ``gates.height``, beside the ``masses`` below, above and of
-    the least slope. To either side is ``least``, unless that mass would be all of the variance.
-    """
+    """Narrow gates farther than ``spread`` from the mean, by its square: error there moves the variance. In their
+    middle is the CDF of the data, kept in ``gates.height``, beside the ``masses`` below, above and of the least slope.
+    To either side is ``least``, unless that mass would be all of the variance."""
     at, lower, upper, target = gates.at, gates.lower, gates.upper, gates.height
     below, above, floor = masses
     for i in range(n):
@@ -422,10 +402,8 @@ def _narrow(gates, n, masses, least, epsilon, mean, spread):
 
 @kernel
 def _near_sides(gates, n, reach, samples, leaf):
-    """Where what is near the values ends on either side: ``reach`` beyond them, on a grid at edges of cells.
-
-    If no more than that would be left to the side of the box, all of it is near.
-    """
+    """Where what is near the values ends on either side: ``reach`` beyond them, on a grid at edges of cells. If no more
+    than that would be left to the side of the box, all of it is near."""
     lo, hi, step, origin = samples.lo[leaf], samples.hi[leaf], samples.step, samples.origin
     near_lo, near_hi = gates.at[0] - reach, gates.at[n - 1] + reach
     if step > 0.0:
@@ -446,10 +424,8 @@ def _far_mass(from_x, to_x, mean, allowed, density):
 @kernel
 def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
     """Write the knots of a CDF within the leaf's epsilon of that of its values; their number, the first and last near.
-
     Half of the mass beyond the values is the least within: everywhere in (lo, hi] is some density. Mass beyond is near:
-    within ``spread``. Farther there is half a row's uniform density at most, and little for the variance.
-    """
+    within ``spread``. Farther there is half a row's uniform density at most, and little for the variance."""
     epsilon, outside, lo, hi = samples.epsilon[leaf], samples.outside[leaf], samples.lo[leaf], samples.hi[leaf]
     first, end = samples.start[leaf], samples.start[leaf + 1]
     at = gates.at
@@ -565,11 +541,9 @@ def cdf_knots(samples, gates, polygons, knot_start, knot_x, knot_p):
 
 @entry
 def gains_of_slot(columns, leaves, s, leaf, x, atom, start, knot_x, knot_p):
-    """Log-density under CDFs minus log-density in the leaves, of numbers x (m,) in leaves (m,), float64 (m,).
-
-    ``atom`` (m,) is the number of the atom that x is on, or -1. The knots of leaf l are ``start[l]:start[l + 1]``. The
-    gain is 0 of a missing number, of an atom off a grid, and in leaves without knots.
-    """
+    """Log-density under CDFs minus log-density in the leaves, of numbers x (m,) in leaves (m,), float64 (m,). ``atom``
+    (m,) is the number of the atom that x is on, or -1. The knots of leaf l are ``start[l]:start[l + 1]``. The gain is 0
+    of a missing number, of an atom off a grid, and in leaves without knots."""
     out = np.zeros(leaf.shape[0])
     step = columns.step[s]
     for e in range(leaf.shape[0]):

@@ -1,7 +1,5 @@
-"""Sums over the rows of leaves in batches: the same whatever the batches, and the order in which they come.
-
-What is counted is counted in whole numbers; what is added up is added with twice the precision of float64.
-"""
+"""Sums over the rows of leaves in batches: the same whatever the batches, and the order in which they come. What is
+counted is counted in whole numbers; what is added up is added with twice the precision of float64."""
 
 from __future__ import annotations
 

@@ -84,10 +84,8 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, mis
 @entry
 def atom_masses(value, share, atoms, off_atoms, lo, hi, smoothing, mass):
     """Masses of a column's atoms, smoothed by its own shares, into ``mass`` (n_leaves, n_atoms); 0 outside the box.
-
     ``atoms`` and ``off_atoms`` are `numeric_statistics`'; a leaf without any row or pseudo-row takes the column's
-    shares.
-    """
+    shares."""
     rest_prior = 1.0
     for k in range(value.shape[0]):
         rest_prior -= share[k]
@@ -109,11 +107,9 @@ def atom_masses(value, share, atoms, off_atoms, lo, hi, smoothing, mass):
 
 @entry
 def means_and_spreads(off_atoms, lo, hi, unit, centre, low, high, floor, pooled, spread_rows):
-    """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``off_atoms``.
-
-    The variance is shrunk to the ``pooled`` one (over ``unit`` squared) by ``spread_rows`` pseudo-rows, but not to more
-    than a box can hold. A leaf without values takes the place in its box nearest to the column's ``centre``.
-    """
+    """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``off_atoms``. The
+    variance is shrunk to the ``pooled`` one (over ``unit`` squared) by ``spread_rows`` pseudo-rows, but not to more
+    than a box can hold. A leaf without values takes the place in its box nearest to the column's ``centre``."""
     mean = np.empty(lo.shape[0])
     spread = np.empty(lo.shape[0])
     for leaf in range(lo.shape[0]):
@@ -174,12 +170,10 @@ def wide_level_counts(codes, rows, start, weight, count, listed, missing):
 
 @entry
 def level_masses(count, pseudo, prior, allowed, mass):
-    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), from `level_counts`.
-
-    Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
-    Of ``pseudo`` pseudo-rows each level has the share ``prior`` (K,), positive; a leaf that would have no mass at all
-    takes the prior.
-    """
+    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), from `level_counts`. Watson et al.
+    2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows. Of ``pseudo``
+    pseudo-rows each level has the share ``prior`` (K,), positive; a leaf that would have no mass at all takes the
+    prior."""
     n_leaves, n_levels = count.shape
     for leaf in range(n_leaves):
         total = 0.0
@@ -270,11 +264,9 @@ def truncated_mle(mean, spread, lo, hi, floor, ceiling):
 
 @entry
 def truncated_location(mean, spread, lo, hi):
-    """Locations of the parents of these scales whose parts on (lo, hi] have these means; Newton's method.
-
-    The mean of the part grows with the location at the rate variance / scale^2, always positive. Where the mean is so
-    close to an end that the location runs off, it stops 20 scales away.
-    """
+    """Locations of the parents of these scales whose parts on (lo, hi] have these means; Newton's method. The mean of
+    the part grows with the location at the rate variance / scale^2, always positive. Where the mean is so close to an
+    end that the location runs off, it stops 20 scales away."""
     a = mean.copy()
     for leaf in range(mean.shape[0]):
         if lo[leaf] == -math.inf and hi[leaf] == math.inf:

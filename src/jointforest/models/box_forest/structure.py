@@ -177,11 +177,9 @@ def with_weights(trees: Trees, rows_in_leaf: np.ndarray) -> Trees:
 
 @dataclass(frozen=True)
 class Forest:
-    """P(x) = sum over leaves of exp(log_weight) * 1[x in box] * product of the leaf's distributions.
-
-    With ``has_background`` the last tree is the background: a wide distribution over everything that carries the
-    weight epsilon. It has no splits, and one leaf, or one of each forest that was mixed.
-    """
+    """P(x) = sum over leaves of exp(log_weight) * 1[x in box] * product of the leaf's distributions. With
+    ``has_background`` the last tree is the background: a wide distribution over everything that carries the weight
+    epsilon. It has no splits, and one leaf, or one of each forest that was mixed."""
 
     schema: Schema
     columns: Columns

@@ -37,10 +37,8 @@ _KEPT_ENTRIES = 1 << 22
 
 @dataclass(frozen=True)
 class HiddenTree(Distribution):
-    """A mixture of hidden Chow-Liu trees: see `hidden_trees.HiddenTrees` for its tables and its formula.
-
-    In place of a background, the open tails of the base densities cover the rows that no state has.
-    """
+    """A mixture of hidden Chow-Liu trees: see `hidden_trees.HiddenTrees` for its tables and its formula. In place of a
+    background, the open tails of the base densities cover the rows that no state has."""
 
     kind = "hidden trees"
     hidden: HiddenTrees
@@ -210,9 +208,7 @@ class HiddenTreePosterior(PosteriorState):
 
 class LinkedPosterior(HiddenTreePosterior):
     """The posterior of hidden trees given evidence and a sum in each row, all of the same columns in the same order.
-
-    There is no other evidence on these columns, of whose values the sums have the likelihoods.
-    """
+    There is no other evidence on these columns, of whose values the sums have the likelihoods."""
 
     def __init__(self, distribution: HiddenTree, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
         super().__init__(distribution, evidence)

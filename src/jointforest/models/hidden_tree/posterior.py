@@ -41,10 +41,8 @@ class CodePosterior(NamedTuple):
 
 
 class KeptRows:
-    """Rows of evidence, and the posterior of the codes of columns, kept for the questions that follow.
-
-    Of a single row all columns are found at once, of several rows those that are asked for.
-    """
+    """Rows of evidence, and the posterior of the codes of columns, kept for the questions that follow. Of a single row
+    all columns are found at once, of several rows those that are asked for."""
 
     def __init__(self, hidden: HiddenTrees, evidence: Evidence) -> None:
         self._hidden, self._evidence = hidden, evidence

@@ -20,10 +20,8 @@ STUDENT = np.uint8(2)
 
 
 class Density(NamedTuple):
-    """The continuous part of one numeric slot in one parameter row; fields as in `Leaves`.
-
-    Kernels make it with `density_kernels.density_of`. It is passed by value, so that it stays in registers.
-    """
+    """The continuous part of one numeric slot in one parameter row; fields as in `Leaves`. Kernels make it with
+    `density_kernels.density_of`. It is passed by value, so that it stays in registers."""
 
     family: Any
     a: Any
