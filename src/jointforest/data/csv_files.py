@@ -127,9 +127,10 @@ def check_form(form: CsvForm) -> None:
 
 def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), doubt: bool = True) -> pa.Table:
     """A table from an Arrow file, which is read from its start; messages call it ``name``. Columns in ``text`` are read
-    as text, even if they look like numbers. With their levels, words for missing cells are text where they are levels;
-    without, the words and the cells beside them decide. Raises ValueError if it is no such table. With ``doubt``, warns
-    if its header looks like data or like a title, two columns have one name, or its text is no UTF-8."""
+    as text, even if they look like numbers. Raises ValueError if it is no such table. With ``doubt``, warns if its
+    header looks like data or like a title, two columns have one name, or its text is no UTF-8."""
+    # With their levels, words for missing cells are text where they are levels; without, the words and the cells beside
+    # them decide.
     import pyarrow as pa
     from pyarrow import csv
 

@@ -178,10 +178,11 @@ _NEAR = 1.0
 def complete_column(
     column: Column, x: np.ndarray, rows: np.ndarray, place: np.ndarray, regions: Sequence[Region]
 ) -> np.ndarray:
-    """Numbers x (n,) with imputed values of interval-censored cells: ``rows`` have the regions ``place``. The masses
-    between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles of the exact
-    values there. Where there are next to none, values are those of a curve through the ends of known mass. Beyond the
-    outermost it goes on as before: a line of numbers, roots or logarithms by normal scores, or a power."""
+    """Numbers x (n,) with imputed values of interval-censored cells: ``rows`` have the regions ``place``."""
+    # The masses between the ends of all ranges maximise the likelihood (Turnbull 1976). Between two ends lie quantiles
+    # of the exact values there. Where there are next to none, values are those of a curve through the ends of known
+    # mass. Beyond the outermost it goes on as before: a line of numbers, roots or logarithms by normal scores, or a
+    # power.
     out, exact = x.copy(), np.sort(x[~np.isnan(x)])
     ends = np.array([_ends(column, region) for region in regions])
     limits = np.unique(ends[np.isfinite(ends)])
@@ -289,8 +290,8 @@ def _curve(exact: np.ndarray, limits: np.ndarray, below: np.ndarray, n: int) -> 
 
 
 def _straightest(share: np.ndarray, x: np.ndarray, n: int, is_above_zero: bool, is_low: bool) -> tuple[Any, Any, Any]:
-    """Functions of shares and of numbers by which these lie most on a line, and the inverse of the latter. They are
-    those of a column of n rows."""
+    """Functions of shares and of numbers by which these lie most on a line, and the inverse of the latter."""
+    # They are those of a column of n rows.
     from scipy.special import ndtri
 
     choices: list[tuple[Any, Any, Any]] = [(ndtri, np.asarray, np.asarray)]

@@ -181,8 +181,8 @@ class TableRows(NamedTuple):
         return self._replace(X=self.X[rows], filled=self.filled[rows], ranges=ranges)
 
     def completed(self, weight: np.ndarray | None, seed: int) -> TableRows:
-        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones. Cells
-        that are ranges are drawn within these, and count as known."""
+        """The rows, which have weights (n,) or None, with missing cells drawn within the span of the known ones."""
+        # Cells that are ranges are drawn within these, and count as known.
         X = np.asfortranarray(self.X)  # read by columns; leaves are filled without another copy
         if self.ranges is None and not np.isnan(X).any():
             return self._replace(X=X, filled=X)

@@ -346,8 +346,8 @@ class _Maker:
         self._join({self.schema.index(name) for name in rule.of})
 
     def _join(self, columns: set[int]) -> str:
-        """Make some columns one block; empty, or why they cannot be one. Columns that equations make are in a block
-        with all of their parts, as its combinations obey the equations."""
+        """Make some columns one block; empty, or why they cannot be one."""
+        # Columns that equations make are in a block with all of their parts, as its combinations obey the equations.
         columns = self._with_parts(columns)
         touched = [block for block in self.blocks if block & columns]
         joined = columns.union(*touched)
@@ -546,8 +546,8 @@ class _Maker:
         return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators)
 
     def _placed(self, j: int, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]) -> Source:
-        """The source of column j with the final numbers of the coordinates, each once. A sum of members of one compound
-        alone is a member itself."""
+        """The source of column j with the final numbers of the coordinates, each once."""
+        # A sum of members of one compound alone is a member itself.
         terms: list[Term] = []
         of_block: dict[int, np.ndarray] = {}
         source, column = self.sources[j], self.schema.columns[j]
@@ -567,8 +567,8 @@ class _Maker:
         return source._replace(terms=(*terms, *(Term(at, 1.0, values) for at, values in of_block.items())))
 
     def _compound(self, members: list[int]) -> tuple[Column, dict[int, np.ndarray]]:
-        """The categorical coordinate of some columns, and the value of each member in each of its levels. Levels follow
-        the member of numbers that has the most values, if there is one."""
+        """The categorical coordinate of some columns, and the value of each member in each of its levels."""
+        # Levels follow the member of numbers that has the most values, if there is one.
         cells = self.X[:, members]
         cells = cells[~np.isnan(cells).any(axis=1)]
         sizes = [len(np.unique(x)) for x in cells.T]
@@ -640,8 +640,8 @@ class _Maker:
     def _is_missing_beside(
         self, rule: MissingWhere, found: Absence, absences: dict[int, Absence], Z: np.ndarray
     ) -> bool:
-        """Whether cells are missing more or less often in rows that do not know the columns of a rule about them. A
-        rule may make these columns missing: then the cells are missing in all of these rows, or in as many."""
+        """Whether cells are missing more or less often in rows that do not know the columns of a rule about them."""
+        # A rule may make these columns missing: then the cells are missing in all of these rows, or in as many.
         lost, is_unknown = np.isnan(self.X[:, self.schema.index(rule.column)]), np.isnan(Z[:, found.where])
         before = absences.get(self.schema.index(rule.of[0]), NEVER)
         skipped = is_unknown & _is_absent(before, Z)
@@ -737,9 +737,9 @@ def _is_absent(absence: Absence, Z: np.ndarray) -> np.ndarray:
 
 
 def _with_skipped(coordinates: Coordinates, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Coordinates in which columns that a rule makes missing have a value that makes others missing in their turn. A
-    question that is not asked because another one was not asked has no answer. The value is not seen, as the column is
-    missing there."""
+    """Coordinates in which columns that a rule makes missing have a value that makes others missing in their turn."""
+    # A question that is not asked because another one was not asked has no answer. The value is not seen, as the column
+    # is missing there.
     Z, column = Z.copy(), {at: j for j, at in coordinates.plain.items()}
     for _ in coordinates.absences:  # as many as a chain can have
         before = int(np.isnan(Z).sum())
@@ -826,10 +826,10 @@ class WantedRules(NamedTuple):
 def wanted_rules(
     given: Any, schema: Schema, X: np.ndarray, objective: str = "draws", ranges: Ranges | None = None
 ) -> WantedRules:
-    """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are. A rule that was found in a
-    sample may have exceptions in new rows, which would have density 0 if it were enforced. So "auto" enforces no found
-    rule where the objective is likelihood. Raises TypeError or ValueError if it is anything else, or a declared rule is
-    wrong: see `declared`."""
+    """The rules to enforce, by what a learner's parameters ``rules`` and ``objective`` are. Raises TypeError or
+    ValueError if these have other values, or a declared rule is wrong: see `declared`."""
+    # A rule that was found in a sample may have exceptions in new rows, which would have density 0 if it were enforced.
+    # So "auto" enforces no found rule where the objective is likelihood.
     said = [given] if isinstance(given, str) else given
     if said is False or said == ["off"]:
         return WantedRules(schema, ())

@@ -683,8 +683,8 @@ class ConditionParser(SumReader):
         return Not(condition) if isinstance(condition, bool) and not is_boolean else negate(condition)
 
     def is_named(self, token: Token) -> bool:
-        """Whether a condition beside a column's name has a name all the same, and does not begin with a value. A word
-        alone is a level, also if a column has this name."""
+        """Whether a condition beside a column's name has a name all the same, and does not begin with a value."""
+        # A word alone is a level, also if a column has this name.
         if not (self.is_column_name() and self._is_column(token)):
             return False
         if token.sort == "backtick" or self.beside is None or not self._has_levels(self.beside):

@@ -282,10 +282,11 @@ def target_of(y: Any) -> Times | None:
 
 
 def concordance(target: Times, expected: np.ndarray, weight: np.ndarray) -> float:
-    """C-index of expected times (n,) of rows with weights (n,), by IPCW (Uno et al. 2011). It is the share of pairs of
-    rows, one of which has an event before the other, that are in the expected order; equal expectations count a half.
-    Pairs count by how improbable it is that both times are observed so long. They end at the 95 % quantile of all
-    times, beyond which these weights are large. Raises ValueError if there is no such pair."""
+    """C-index of expected times (n,) of rows with weights (n,), by IPCW (Uno et al. 2011). Raises ValueError if there
+    is no such pair."""
+    # It is the share of pairs of rows, one of which has an event before the other, that are in the expected order;
+    # equal expectations count a half. Pairs count by how improbable it is that both times are observed so long. They
+    # end at the 95 % quantile of all times, beyond which these weights are large.
     _, _, time, event = target
     ends, lost = np.unique(time[~event], return_counts=True)
     at_risk = np.array([np.sum((time > t) | ((time == t) & ~event)) for t in ends])  # events come first

@@ -55,8 +55,8 @@ def find_key(
     item: Sequence[np.ndarray], n_values: Sequence[int], code: Sequence[np.ndarray], free: Sequence[int]
 ) -> int | None:
     """The column that names entities which several sources describe; None if there is none. ``free`` are the columns
-    that no other column determines. Only these count as evidence for a key, because agreement in the others may follow
-    from a near-function."""
+    that no other column determines."""
+    # Only these count as evidence for a key, because agreement in the others may follow from a near-function.
     n, best = len(item[0]) if item else 0, (0.0, -1)
     for k in range(len(item)):
         groups = len(np.unique(code[k][code[k] >= 0]))
@@ -85,10 +85,10 @@ class Votes(NamedTuple):
 def vote(
     key: np.ndarray, source: np.ndarray | None, items: Sequence[np.ndarray], n_values: Sequence[int]
 ) -> list[Votes]:
-    """The true values of all columns that the entity determines, by expectation maximisation (Dawid and Skene 1979).
-    The accuracy of a source in a column is estimated from the other columns, so that sources that copy one another do
-    not confirm themselves. The model needs the number of wrong values that an entity may have. It is estimated as one
-    over the share of pairs of wrong cells of an entity that agree."""
+    """The true values of all columns that the entity determines, by expectation maximisation (Dawid and Skene 1979)."""
+    # The accuracy of a source in a column is estimated from the other columns, so that sources that copy one another do
+    # not confirm themselves. The model needs the number of wrong values that an entity may have. It is estimated as one
+    # over the share of pairs of wrong cells of an entity that agree.
     source = np.zeros(len(key), np.int64) if source is None else source
     n_sources, d = int(source.max()) + 1, len(items)
     accuracy, alternatives, found = np.full((n_sources, d), 0.6), np.full(d, 3.0), []
@@ -229,8 +229,8 @@ class ErrorModel:
                 break
 
     def is_structural(self, j: int) -> bool:
-        """Whether the blank cells of a column are no errors, because another column predicts which cells are blank.
-        Missing cells count as blank here. It is False if votes or a near-function predict the column."""
+        """Whether the blank cells of a column are no errors, because another column predicts which cells are blank."""
+        # Missing cells count as blank here. It is False if votes or a near-function predict the column.
         if j in self.votes or self.partners[j].is_function(_START):
             return False
         blank = (self.item[:, j] < 0).astype(np.int64)
@@ -375,16 +375,16 @@ class ErrorModel:
             column.learn_letters(log_p, ways / ways.sum(), float(1.0 - errors / edits))
 
     def _counts(self, j: int) -> list[Counts]:
-        """Counts of a column's values in all rows, and in the groups of each partner. A cell counts with the
-        probability that it is right."""
+        """Counts of a column's values in all rows, and in the groups of each partner."""
+        # A cell counts with the probability that it is right.
         column, right = self.columns[j], 1.0 - self.posterior[j].p_wrong
         groups = [np.zeros(self.n, np.int64), *self.partners[j].group]
         prior = PRIOR_OF_FUNCTIONS if self.partners[j].is_function(float(self.rate.mean())) else PRIOR_ROWS
         return [Counts(group, column.item, len(column.values), right, prior) for group in groups]
 
     def _candidates(self, j: int, counts: Sequence[Counts]) -> np.ndarray:
-        """Candidates for the truth of each cell, (n, C); -1 where there are fewer. They are the value in the cell,
-        values that an error may have changed into it, and frequent values of others."""
+        """Candidates for the truth of each cell, (n, C); -1 where there are fewer."""
+        # They are the value in the cell, values that an error may have changed into it, and frequent values of others.
         column = self.columns[j]
         truth = np.vstack([column.truth, np.full((1, column.truth.shape[1]), -1)])[column.item]
         return np.column_stack([column.item, truth, *(of.proposed() for of in counts)])
@@ -520,11 +520,11 @@ class ErrorModel:
         return self._is_counted[j] and self.partners[j].is_function(pooled)
 
     def _values(self, column: CheckedColumn, u: np.ndarray, right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-        """p(value is genuine), (V,), and not the same error that occurs several times. Two explanations of the c rows
-        of a value are compared. A genuine value needs one new text, with the probability of its letters, and then each
-        row is right. Otherwise each row needs an error of its own. Errors at random are left out, because they only
-        repeat genuine values. ``right`` and ``wrong`` are the probabilities of each cell without and with each error;
-        ``u`` has the value of each cell."""
+        """p(value is genuine), (V,), and not the same error that occurs several times. ``right`` and ``wrong`` are the
+        probabilities of each cell without and with each error; ``u`` has the value of each cell."""
+        # Two explanations of the c rows of a value are compared. A genuine value needs one new text, with the
+        # probability of its letters, and then each row is right. Otherwise each row needs an error of its own. Errors
+        # at random are left out, because they only repeat genuine values.
         log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, -2], _SMALLEST))
         gain = np.log(np.maximum(right, _SMALLEST)) - log_error
         c = np.maximum(column.count, 1.0)

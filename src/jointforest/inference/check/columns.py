@@ -185,9 +185,9 @@ class CheckedColumn:
             self.log_new = log_new(self.texts, np.sqrt(right))[: self.n_seen]
 
     def weigh(self, weight: np.ndarray) -> None:
-        """Set ``measure_without_row``; ``weight`` (n,) is p(cell is right). If the joint has learned this table, it has
-        also learned its errors. Therefore a level that only one row has gets 0, and a number that only one row has gets
-        the density of its neighbours."""
+        """Set ``measure_without_row``; ``weight`` (n,) is p(cell is right)."""
+        # If the joint has learned this table, it has also learned its errors. Therefore a level that only one row has
+        # gets 0, and a number that only one row has gets the density of its neighbours.
         right, U = self._right(weight) / np.maximum(self.count, 1.0), self.n_seen
         self.measure_without_row = out = self.measure.copy()
         if not self.is_learned:
@@ -271,9 +271,9 @@ class CheckedColumn:
         self.learn_texts(np.ones(len(self.item)))
 
     def _spread(self, number: np.ndarray) -> None:
-        """Set the densities of numbers without their own cells, and a wide Cauchy distribution of any value. On a grid,
-        the density comes from the distances to the neighbouring values. The Cauchy distribution has the width of the
-        inner 90 % of the cells, which a few odd values do not change."""
+        """Set the densities of numbers without their own cells, and a wide Cauchy distribution of any value."""
+        # On a grid, the density comes from the distances to the neighbouring values. The Cauchy distribution has the
+        # width of the inner 90 % of the cells, which a few odd values do not change.
         column, U, unit = self.column, len(number), self.unit
         self._beside = self.measure[:U]
         if column.step > 0.0:
@@ -291,10 +291,10 @@ class CheckedColumn:
         return number[self.item[self.item >= 0]]
 
     def _tail(self, number: np.ndarray) -> np.ndarray:
-        """Expected number of cells as far out as a value, over its own number, (V,); at most 1, in no tail 1. The share
-        of cells further out falls as a power of the distance. Its exponent is that of the median of the outermost cells
-        (Hill 1975 takes their mean), so a few of these may be wrong. If no other cell is below 0, there are two
-        surprises, each of probability 1 / n: that the column has such cells, and that this is one."""
+        """Expected number of cells as far out as a value, over its own number, (V,); at most 1, in no tail 1."""
+        # The share of cells further out falls as a power of the distance. Its exponent is that of the median of the
+        # outermost cells (Hill 1975 takes their mean), so a few of these may be wrong. If no other cell is below 0,
+        # there are two surprises, each of probability 1 / n: that the column has such cells, and that this is one.
         x, half, is_date = self._numbers(number), 0.5 * self.column.step, self.column.kind == "datetime"
         n, k, center = len(x), max(_TAIL, len(x) // 50), float(np.median(x)) if len(x) else 0.0
         out, count = np.full(len(number), np.inf), np.append(self.count, np.zeros(len(number) - self.n_seen))

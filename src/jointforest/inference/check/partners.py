@@ -108,8 +108,8 @@ def group_like(group: np.ndarray, codes: Sequence[np.ndarray], of: Sequence[int]
 
 
 def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.ndarray:
-    """The cells of a column for use as a partner, (n,): its values, or its codes in the joint. Many values would make
-    small groups, so codes replace them, unless nearly all cells are distinct."""
+    """The cells of a column for use as a partner, (n,): its values, or its codes in the joint."""
+    # Many values would make small groups, so codes replace them, unless nearly all cells are distinct.
     return item if n_values <= 1_000 or n_values > 0.9 * len(item) else np.where(item >= 0, code[item], -1)
 
 

@@ -114,11 +114,11 @@ def _log_density(
 
 def _p_swapped(gain: np.ndarray, n_rows: int, is_learned: bool) -> np.ndarray:
     """Probability that the two cells of each row are swapped, (r,), from the gains of its log density by a swap. Of
-    ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap. If the joint has not
-    learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has learned them makes a
-    swapped row as dense as there are such rows. Then the number of genuine rows of each gain above 0 is needed: it
-    falls as exp(-gain), from its value near 0. What is more is a second mode, of swapped rows, whose gains are taken to
-    be exponential."""
+    ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap."""
+    # If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
+    # learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain
+    # above 0 is needed: it falls as exp(-gain), from its value near 0. What is more is a second mode, of swapped rows,
+    # whose gains are taken to be exponential.
     gain, p = np.clip(gain, -_MOST, _MOST), np.zeros(len(gain))
     if not is_learned:
         share = _START

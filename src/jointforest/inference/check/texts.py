@@ -139,8 +139,8 @@ def _edits(texts: Sequence[str], a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def log_new(texts: Sequence[str], weight: np.ndarray) -> np.ndarray:
     """log p(text) of each text, (U,), by a model of the letters of the other texts: each given the two before it.
-    ``weight`` (U,) is the weight of each text in the counts. Letters without counts get a small probability (Witten and
-    Bell 1991)."""
+    ``weight`` (U,) is the weight of each text in the counts."""
+    # Letters without counts get a small probability (Witten and Bell 1991).
     alphabet = len({c for text in texts for c in text}) + 2
     tables: list[dict[str, dict[str, float]]] = [{}, {}, {}]
     padded = [f"\0\0{text}\1" for text in texts]

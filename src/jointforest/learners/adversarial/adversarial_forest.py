@@ -396,12 +396,13 @@ class Discriminator(NamedTuple):
 def run(
     schema: Schema, ranks: Ranks, settings: RoundSettings, seed: int, report: Callable[[int, float], None]
 ) -> tuple[Discriminator, list[float]]:
-    """Run the rounds; return the generator and the accuracies. A forest that fails to tell real rows from synthetic
-    ones is dropped: the generator is then the forest that drew these synthetic rows. If the first forest fails, or
-    ``max_iters`` ends the rounds, it is the latest forest. The first round sets real rows against rows whose cells are
-    drawn from each column alone; each later one against rows drawn inside the leaves of the forest before. It ends when
-    a forest tells them apart with an out-of-bag accuracy of at most ``0.5 + delta``, after ``max_iters`` further
-    rounds, or (``early_stop``) when the accuracy no longer falls."""
+    """Run the rounds; return the generator and the accuracies."""
+    # The rounds end when a forest has an out-of-bag accuracy of at most ``0.5 + delta``, after ``max_iters`` further
+    # rounds, or (``early_stop``) when the accuracy no longer falls. If the first forest fails, or ``max_iters`` ends
+    # the rounds, the generator is the latest forest. A forest that fails to tell real rows from synthetic ones is
+    # dropped: the generator is then the forest that drew these synthetic rows. The first round sets real rows against
+    # rows whose cells are drawn from each column alone; each later one against rows drawn inside the leaves of the
+    # forest before.
     synthetic = np.empty_like(ranks.codes)
     from_marginals(ranks.codes, seed + 2, synthetic)
     forest, accuracy = _discriminate(schema, ranks, synthetic, settings, seed, 0)
@@ -423,10 +424,10 @@ def run(
 def _discriminate(
     schema: Schema, ranks: Ranks, synthetic: np.ndarray, settings: RoundSettings, seed: int, turn: int
 ) -> tuple[Discriminator, float]:
-    """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy. Rows that every tree
-    drew do not count; without any other row the accuracy is 0.5. The other trees are not grown if the first trees
-    already show that the rounds end. The accuracy of votes exceeds chance by at most the square root of their number
-    times that of one vote."""
+    """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy."""
+    # Rows that every tree drew do not count; without any other row the accuracy is 0.5. The other trees are not grown
+    # if the first trees already show that the rounds end. The accuracy of votes exceeds chance by at most the square
+    # root of their number times that of one vote.
     n = ranks.codes.shape[1]
     both = ranks._replace(codes=np.concatenate([ranks.codes, synthetic], axis=1))
     y = np.repeat(np.array([1, 0], dtype=np.int32), n)
@@ -612,8 +613,8 @@ class _Trial:
         return small_enough(n_pieces(cdfs.values()), len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
-        """Gain in the log-likelihood of each validation row; nothing where they are too few to judge. Leaves are
-        products, so that in each leaf that a row meets only the densities of these columns change."""
+        """Gain in the log-likelihood of each validation row; nothing where they are too few to judge."""
+        # Leaves are products, so that in each leaf that a row meets only the densities of these columns change.
         if len(self.held) < FIXED.trial_fewest_rows:
             return []
         _, _, normal = self._normal
@@ -625,8 +626,8 @@ class _Trial:
 
     @cached_property
     def _normal(self) -> tuple[AssignedRows, Forest, LeafPosterior]:
-        """The trees of the trial, with normal leaves without the validation rows, and the leaves that these meet. The
-        background has every row, so that each meets a leaf."""
+        """The trees of the trial, with normal leaves without the validation rows, and the leaves that these meet."""
+        # The background has every row, so that each meets a leaf.
         is_large = len(self.rows.X) >= FIXED.trial_many_rows
         trees = first_trees(self.assigned, FIXED.trial_few_trees if is_large else FIXED.trial_trees)
         weight = np.broadcast_to(trees.weight, trees.leaf_of.shape).copy()

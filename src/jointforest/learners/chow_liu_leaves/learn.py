@@ -78,9 +78,9 @@ def _given(count: np.ndarray, smooth: np.ndarray, rows: float) -> np.ndarray:
 
 
 def neighbours(marginal: np.ndarray, width: float) -> np.ndarray:
-    """Where the rows of each ordered code go when they are smoothed, (K, K): rows sum to 1. A normal kernel on the
-    column's normal scores: a common value is far from its neighbours, and so are the few rows of a tail, which lie far
-    apart."""
+    """Where the rows of each ordered code go when they are smoothed, (K, K): rows sum to 1."""
+    # A normal kernel on the column's normal scores: a common value is far from its neighbours, and so are the few rows
+    # of a tail, which lie far apart.
     from scipy.special import ndtri
 
     at = ndtri(np.clip((np.cumsum(marginal) - 0.5 * marginal) / marginal.sum(), 1e-12, 1.0 - 1e-12))
@@ -259,8 +259,8 @@ def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
 
 
 def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
-    """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes.
-    Missing cells are filled before, so that each leaf has as many codes of a column as rows, or none."""
+    """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
+    # Missing cells are filled before, so that each leaf has as many codes of a column as rows, or none.
     columns, parent = edges.order.tolist(), edges.parent.tolist()
     rows = counts.pairs[0].sum(axis=(1, 2))
     weight = float(rows.sum()) or 1.0

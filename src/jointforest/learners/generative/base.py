@@ -528,9 +528,9 @@ class GenerativeForest(Learner):
 
     @property
     def _query_beta(self) -> float:
-        """The exponent for queries: ``beta_``, but just below 1 where trees may give a row probability 0. At 1 such a
-        tree has weight 0, and a row that all trees find impossible has no answer. Just below 1 it has one. A chosen
-        exponent is also kept below 1: out-of-bag rows chose it for the trees without the background."""
+        """The exponent for queries: ``beta_``, but just below 1 where trees may give a row probability 0."""
+        # At 1 such a tree has weight 0, and a row that all trees find impossible has no answer. Just below 1 it has
+        # one. A chosen exponent is also kept below 1: out-of-bag rows chose it for the trees without the background.
         model, is_chosen = self.joint_.distribution, self.combine == "weighted" and isinstance(self.beta, str)
         if not model.is_forest or (model.forest_for("this").has_background and not is_chosen):
             return float(self.beta_)

@@ -92,11 +92,11 @@ def _hint(forest: Any) -> str:
 
 def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int) -> AssignedRows:
     """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1). A
-    row counts as often as the forest's own bootstrap drew it, times ``sample_weight`` (n,). Complete rows end in the
-    same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not taken over: at learning they
-    take sides by draws, as often as the others; a query marginalises them. Leaves that only missing cells led to are
-    then without rows, and left out. Raises what `read_forest` does, and a ValueError if the forest was fitted on other
-    columns, classes, rows or weights."""
+    row counts as often as the forest's own bootstrap drew it, times ``sample_weight`` (n,). Raises what `read_forest`
+    does, and a ValueError if the forest was fitted on other columns, classes, rows or weights."""
+    # Complete rows end in the same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not
+    # taken over: at learning they take sides by draws, as often as the others; a query marginalises them. Leaves that
+    # only missing cells led to are then without rows, and left out.
     read = read_forest(forest)
     n = len(training.X)
     target = training.schema.columns[-1]

@@ -51,9 +51,10 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
 
 
 def feature_importances(training: Training, assigned: AssignedRows, criterion: int) -> np.ndarray:
-    """Share of each feature in the decrease of the target's impurity, (d,): the mean over trees, which sum to 1 each.
-    As in scikit-learn, of the rows that the trees count: what a split takes off the impurity, times the weight of its
-    node. Trees without a split do not count; all 0 if none has one."""
+    """Share of each feature in the decrease of the target's impurity, (d,): the mean over trees, which sum to 1
+    each."""
+    # As in scikit-learn, of the rows that the trees count: what a split takes off the impurity, times the weight of its
+    # node. Trees without a split do not count; all 0 if none has one.
     trees, d = assigned.trees, training.X.shape[1] - 1
     y = training.X[:, -1]
     target = training.schema.columns[-1]

@@ -168,8 +168,8 @@ def target_name(y: Any, others: Collection[str] = ()) -> str:
 
 def target_cells(y: Any) -> np.ndarray:
     """Entries of a target as an array (n,): numbers, booleans, or objects that are text or intervals. Raises ValueError
-    if it is not one column, an entry is missing, or one is no number, boolean or text. A 2-D array of one column is
-    taken with a DataConversionWarning."""
+    if it is not one column, an entry is missing, or one is no number, boolean or text."""
+    # A 2-D array of one column is taken with a DataConversionWarning.
     if not isinstance(y, np.ndarray) and nw.dependencies.is_into_series(y):
         cells = np.asarray(y)
         if cells.dtype.kind not in "biufUM":

@@ -53,8 +53,8 @@ def _pilot_loss(training: Training, assigned: AssignedRows, settings: Settings, 
 def choose_smoothing(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> Settings:
     """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best. The loss is that of
     `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an earlier one only where
-    it is better by more than `Constants.smoothing_sigmas` standard errors. The first candidate where no row is out of
-    bag, or no feature has levels or atoms."""
+    it is better by more than `Constants.smoothing_sigmas` standard errors."""
+    # The first candidate where no row is out of bag, or no feature has levels or atoms.
     few = first_trees(assigned, FIXED.pilot_trees)
     features = training.schema.columns[:-1]
     candidates = [settings._replace(smoothing=rows) for rows in FIXED.smoothings]
@@ -111,8 +111,8 @@ def judging_rows(assigned: AssignedRows, rng: np.random.Generator) -> np.ndarray
 
 
 def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Of rows (n,): squared error of means (n, 1); of class probabilities (n, K) wrong or not + half Brier's score. The
-    share of wrong classes is what counts, but its steps are coarse; Brier's score settles what is nearly equal."""
+    """Of rows (n,): squared error of means (n, 1); of class probabilities (n, K) wrong or not + half Brier's score."""
+    # The share of wrong classes is what counts, but its steps are coarse; Brier's score settles what is nearly equal.
     if answer.shape[1] == 1:
         return np.asarray((answer[:, 0] - truth) ** 2)
     wanted = np.eye(answer.shape[1])[truth.astype(int)]
@@ -123,10 +123,10 @@ def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def choose_spreads(training: Training, assigned: AssignedRows, settings: Settings) -> np.ndarray:
-    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves. Given
-    its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is averaged
-    with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says little of how
-    wide leaves should be. 0.1 where no row is out of bag."""
+    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves."""
+    # Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
+    # averaged with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says
+    # little of how wide leaves should be. 0.1 where no row is out of bag.
     columns, table = training.columns, training.table
     n_trees = min(FIXED.spread_trees, len(assigned.trees.root))
     first = first_leaves(assigned.trees)
@@ -155,9 +155,9 @@ def choose_spreads(training: Training, assigned: AssignedRows, settings: Setting
 
 
 def choose_target_spread(training: Training, assigned: AssignedRows) -> float:
-    """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
-    Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
-    means differ, which is most of the predictive spread. 0.1 where no row is out of bag."""
+    """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable."""
+    # Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
+    # means differ, which is most of the predictive spread. 0.1 where no row is out of bag.
     columns, table = training.columns, training.table
     slot, last = columns.slot[-1], len(columns.slot) - 1
     first = first_leaves(assigned.trees)

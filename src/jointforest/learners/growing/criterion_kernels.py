@@ -19,9 +19,9 @@ VARIANCE = 2
 @kernel
 def purity(criterion, weight, power):
     """Purity of a group of rows, times its weight; a split gains purity(left) + purity(right) - purity(node). ``power``
-    is the sum of `class_power` over the classes; for VARIANCE the sum of weight times target. So Gini is the sum of
-    squared class weights over their sum, entropy minus the weight times the entropy, variance the part of the sum of
-    squares that the mean explains (Breiman et al. 1984)."""
+    is the sum of `class_power` over the classes; for VARIANCE the sum of weight times target."""
+    # So Gini is the sum of squared class weights over their sum, entropy minus the weight times the entropy, variance
+    # the part of the sum of squares that the mean explains (Breiman et al. 1984).
     if weight <= 0.0:
         return 0.0
     if criterion == ENTROPY:

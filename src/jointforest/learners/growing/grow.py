@@ -348,8 +348,8 @@ def grow(
 ) -> tuple[RankTree, np.ndarray]:
     """Grow tree ``number`` of the forest with this ``seed`` on the rows of positive weight; and the leaf node of each
     row. y (n,) is the class of each row, or for the criterion VARIANCE a number. The weight (n,) is how often the
-    bootstrap drew the row. Rows that the tree was grown on are where growing left them, and the others are sent
-    down."""
+    bootstrap drew the row."""
+    # Rows that the tree was grown on are where growing left them, and the others are sent down.
     if (ranks.codes.min(axis=1, initial=0)[ranks.n_codes > 1] < 0).any():  # kernels do not look for them
         raise ValueError("a column has missing cells, which have to be filled before trees are grown")
     target = np.asarray(y, dtype=np.float64)

@@ -68,8 +68,8 @@ def route(codes, tree, rows, spare, start, stop, out):
 @entry
 def cut_ranks(feature, below_rank, above_rank, value_start, values):
     """Largest rank that goes left, into ``below_rank`` (int32, N), if each split is cut halfway between its two
-    neighbours in the node; these are given as ``below_rank`` and ``above_rank``. Rows that the tree was not grown on
-    may have values in between: they go to the nearer side."""
+    neighbours in the node; these are given as ``below_rank`` and ``above_rank``."""
+    # Rows that the tree was not grown on may have values in between: they go to the nearer side.
     for node in range(feature.shape[0]):
         if below_rank[node] < 0:
             continue
@@ -213,8 +213,8 @@ def _cut_of_counts(criterion, m, lowest, highest, scratch, least_weight):
 
 @kernel
 def _cut_of_lists(criterion, m, lowest, highest, weight, power, scratch, least_weight):
-    """Best cut by going through the rows by rank: (score, below, above). Rows are not sorted: each is put on the list
-    of its rank, and the ranks in use are bits of a set, read in order."""
+    """Best cut by going through the rows by rank: (score, below, above)."""
+    # Rows are not sorted: each is put on the list of its rank, and the ranks in use are bits of a set, read in order.
     first, after, words, groups = scratch.first, scratch.after, scratch.words, scratch.groups
     left, total = scratch.left, scratch.node
     for k in range(m):
@@ -276,8 +276,7 @@ class. Less is rounding."""
 @entry
 def grow_tree(table, rules, growing, scratch):
     """Grow a tree, best split first if the number of leaves is limited, else depth first; whether the tree is whole. If
-    it is not, ``growing`` is full: call again with the same tree and more room. It has words for the sets of two
-    splits, at least."""
+    it is not, ``growing`` is full: call again with the same tree and more room, at least for the sets of two splits."""
     counts, tree = growing.counts, growing.tree
     most_words = (scratch.trial.shape[0] + 63) // 64
     while True:
@@ -374,8 +373,8 @@ def _split(parent, table, growing, scratch):
 
 @kernel
 def describe_node(criterion, target, weight, rows, scratch):
-    """Put the rows of a node into ``scratch``, numbers less their mean; its weight and how far it is from pure. For
-    classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean."""
+    """Put the rows of a node into ``scratch``, numbers less their mean; its weight and how far it is from pure."""
+    # For classes that is the weight of all but the largest, for VARIANCE the sum of squares around the mean.
     own_target, own_weight, node = scratch.target, scratch.weight, scratch.node
     m = rows.shape[0]
     for c in range(node.shape[0]):

@@ -161,8 +161,8 @@ def grow_value_tree(values, code, grown, limits, room, seed, number):
 
 @kernel
 def best_entropy_cut(values, code, rows, start, m, fewest, purity, base, room):
-    """Gain and threshold of the best split of m rows on one context; ``room.right`` holds the counts of their codes.
-    Rows are put in the order of the context (a counting sort) and move from right to left one by one."""
+    """Gain and threshold of the best split of m rows on one context; ``room.right`` holds the counts of their codes."""
+    # Rows are put in the order of the context (a counting sort) and move from right to left one by one.
     log_table, order, place, left, right = room.log_table, room.order, room.place, room.left, room.right
     for v in range(place.shape[0]):
         place[v] = 0
@@ -207,9 +207,9 @@ def best_entropy_cut(values, code, rows, start, m, fewest, purity, base, room):
 def grow_ratio_tree(values, observed, expected, grown, limits, ratio, counts, sums, total, seed, number):
     """Grow a tree of ratios of observed to expected classes; the number of its nodes. ``values`` are contexts (K, R),
     ``observed`` the class of each cell (R,), ``expected`` the probabilities of the classes (R, C). ``ratio`` (M, C)
-    receives the ratios of every node; ``counts``, ``sums`` (128, C) and ``total`` (4, C) are scratch. A split gains
-    sum_children sum_c O_c log(O_c / E_c) less the same of the node: the log-likelihood of one step of iterative scaling
-    in every child. Ratios are relative to the parent's, r = r_parent (O + a) / (r_parent E + a)."""
+    receives the ratios of every node; ``counts``, ``sums`` (128, C) and ``total`` (4, C) are scratch."""
+    # A split gains sum_children sum_c O_c log(O_c / E_c) less the same of the node: the log-likelihood of one step of
+    # iterative scaling in every child. Ratios are relative to the parent's, r = r_parent (O + a) / (r_parent E + a).
     begin_tree(grown)
     state = stream(seed, number)
     n_nodes, node, n_classes = 1, 0, expected.shape[1]

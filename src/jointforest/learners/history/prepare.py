@@ -158,9 +158,9 @@ def _columns_of(
 
 
 def in_order_of_likeness(variables: list[Variable], X: np.ndarray) -> list[Variable]:
-    """The variables, with codes of levels without order in that of the first axis of correspondence analysis. Levels
-    are compared by their counts with the codes of all other columns (Greenacre, "Theory and applications of
-    correspondence analysis", 1984)."""
+    """The variables, with codes of levels without order in that of the first axis of correspondence analysis."""
+    # Levels are compared by their counts with the codes of all other columns (Greenacre, "Theory and applications of
+    # correspondence analysis", 1984).
     of_schema = [k for k, variable in enumerate(variables) if variable.source >= 0]
     rows = slice(None, None, max(1, len(X) // FIXED.likeness_rows))
     codes = {

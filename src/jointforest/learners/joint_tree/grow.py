@@ -328,8 +328,9 @@ def log_chance(
     data: JointRows, rows: np.ndarray, j: int, below_rank: int, goes_left: np.ndarray, targets: np.ndarray
 ) -> float:
     """Logarithm of a bound on the chance that a fixed split by column j, independent of the targets, separates any of
-    them as far. Rows count 1 each, so that a bootstrap's repeats are no evidence. The bound is corrected for the number
-    of targets, not for the number of splits."""
+    them as far."""
+    # Rows count 1 each, so that a bootstrap's repeats are no evidence. The bound is corrected for the number of
+    # targets, not for the number of splits.
     count = np.zeros((len(data.last_rank), 2))
     return float(log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count))
 

@@ -199,11 +199,12 @@ _MEAN, _UNIT, _DIRECTION, _SUMS, _SLOPE = range(5)  # of `grow.SplitScratch.axes
 
 @kernel
 def place_levels(data, groups, n_groups, targets, node, criterion, scratch):
-    """Place of each level along the direction in which the targets' means differ most, into ``scratch.key[0]``. The
-    direction is the first principal component of the levels' deviations from the node, each statistic in units in which
-    its squared deviation is what a split gains (for entropy: to second order). With one numeric target that is the
-    order of means, with one of two levels the order of shares: then the best set is one of the cuts (Breiman et al.
-    1984, Theorem 4.5). With more it is a heuristic (Coppersmith, Hong, Hosking 1999)."""
+    """Place of each level along the direction in which the targets' means differ most, into ``scratch.key[0]``. With
+    more it is a heuristic (Coppersmith, Hong, Hosking 1999)."""
+    # The direction is the first principal component of the levels' deviations from the node, each statistic in units in
+    # which its squared deviation is what a split gains (for entropy: to second order). With one numeric target that is
+    # the order of means, with one of two levels the order of shares: then the best set is one of the cuts (Breiman et
+    # al. 1984, Theorem 4.5).
     direction, sums, place = scratch.axes[_DIRECTION], scratch.axes[_SUMS], scratch.key[0]
     for g in range(n_groups):
         place[g] = 0.0
@@ -320,10 +321,11 @@ def _project(data, groups, n_groups, targets, scratch):
 
 @entry
 def split_rows(data, rows, weight, by, node, criterion, min_weight, groups, scratch, goes_left):
-    """The split that `grow.best_split` gives: its score, the ranks beside it, and the number of groups. The score is
-    the sum of the targets' relative reductions, 0 without a split. The ranks are the largest that goes left and the
-    smallest that goes right, -1 of levels; ``goes_left`` (K,) receives the levels that go left. Groups are the values,
-    or bins of values, that the rows have. ``min_weight`` is the smallest weight of either side."""
+    """The split that `grow.best_split` gives: its score, the ranks beside it, and the number of groups. The ranks are
+    the largest that goes left and the smallest that goes right, -1 of levels; ``goes_left`` (K,) receives the levels
+    that go left. ``min_weight`` is the smallest weight of either side."""
+    # The score is the sum of the targets' relative reductions, 0 without a split. Groups are the values, or bins of
+    # values, that the rows have.
     key, order, code = scratch.key[0], scratch.order[0], groups.code
     if groups.is_binned:
         n_groups = count_groups(data, rows, weight, by, groups)

@@ -321,8 +321,8 @@ def _mixed(
     columns: Columns, leaves: TreeLeaves, groups: TreeLeaves, learned: Components
 ) -> tuple[TreeLeaves, np.ndarray, np.ndarray]:
     """The components as new leaves, sorted by their old leaf; the old leaf of each; and its share of the old leaf.
-    Column j of a component takes its distribution from the rows of one group (`Components.group`). A leaf without
-    components stays a single product of its own distributions."""
+    Column j of a component takes its distribution from the rows of one group (`Components.group`)."""
+    # A leaf without components stays a single product of its own distributions.
     n_leaves, d = len(leaves.rows), len(columns.slot)
     plain = np.setdiff1d(np.arange(n_leaves), learned.leaf)
     leaf = np.concatenate([plain, learned.leaf])

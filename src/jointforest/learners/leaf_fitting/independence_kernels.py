@@ -81,8 +81,8 @@ def _merge(sums, n):
 @kernel
 def table_p_value(counts):
     """Independence of two columns of levels from their contingency table (whose contents are lost). The rarest levels
-    are merged until all expected counts are at least `MIN_COUNT`; then the "N - 1" chi-square test (Campbell 2007). Two
-    levels against two with a smaller expected count: Fisher's exact test."""
+    are merged until all expected counts are at least `MIN_COUNT`; then the "N - 1" chi-square test (Campbell 2007)."""
+    # Two levels against two with a smaller expected count: Fisher's exact test.
     a, b = counts.shape
     rows, columns = np.zeros(a), np.zeros(b)
     total = 0.0
@@ -183,8 +183,8 @@ def _either(p, q):
 
 @kernel
 def numeric_p_value(n, linear_x, quadratic_x, n_x, linear_y, quadratic_y, n_y):
-    """Independence of two numeric columns from `rank_scores` on their n common rows (0 elsewhere). Spearman's test, and
-    one of the three other correlations, which finds dependence that is not monotone."""
+    """Independence of two numeric columns from `rank_scores` on their n common rows (0 elsewhere)."""
+    # Spearman's test, and one of the three other correlations, which finds dependence that is not monotone.
     if n < MIN_COMMON or n_x == 0 or n_y == 0:
         return 1.0
     ll, lq, ql, qq = 0.0, 0.0, 0.0, 0.0

@@ -231,11 +231,12 @@ def spn_circuits(
     number: int,
 ) -> Iterator[tuple[int, CircuitNodes]]:
     """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013, Algorithm
-    1; Correia et al. 2020, section 4). Columns of a node that are independent of each other, or in groups that are,
-    become a product; columns that do not split, a sum over two clusters of the rows. The rows of leaf k are
-    ``rows[start[k]:start[k + 1]]``. They are counted, and tested, once, however often a bootstrap drew them: only the
-    weights of the sums count ``weight`` (n,). Columns outside ``scope_columns`` (bool (d,)) are held to be independent
-    of all. A leaf has no circuit where it has few rows, or no columns that are found dependent."""
+    1; Correia et al. 2020, section 4). The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are counted, and
+    tested, once, however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,). Columns
+    outside ``scope_columns`` (bool (d,)) are held to be independent of all."""
+    # Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
+    # split, a sum over two clusters of the rows. A leaf has no circuit where it has few rows, or no columns that are
+    # found dependent.
     d = len(columns.slot)
     is_categorical = columns.is_categorical == 1
     centre, unit, n_levels = np.zeros(d), np.ones(d), np.zeros(d, np.int32)
@@ -278,8 +279,8 @@ def class_components(
     columns: Columns, table: Table, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, target: int
 ) -> Components:
     """Leaves that are a mixture over their classes, each a product of all columns: naive Bayes within the leaf. The
-    rows of leaf k are ``rows[start[k]:start[k + 1]]``, and count ``weight`` (n,). Those whose class is missing take
-    part in no class. Leaves of fewer than two classes stay one product."""
+    rows of leaf k are ``rows[start[k]:start[k + 1]]``, and count ``weight`` (n,)."""
+    # Those whose class is missing take part in no class. Leaves of fewer than two classes stay one product.
     d, slot = len(columns.slot), columns.slot[target]
     n_classes = columns.n_levels(slot)
     mixtures: dict[int, _Mixture] = {}

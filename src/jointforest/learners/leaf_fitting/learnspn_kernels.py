@@ -357,8 +357,8 @@ def _push(nodes, waiting, r0, r1, c0, c1, known, parent, log_weight):
 
 @kernel
 def _begin_product(nodes, waiting, q, r0, r1, c0, columns, end):
-    """Node q is the product of groups of columns, which end at ``end``; how many nodes wait. The first group, of
-    columns that are alone, is for the FACTORS node that comes last."""
+    """Node q is the product of groups of columns, which end at ``end``; how many nodes wait."""
+    # The first group, of columns that are alone, is for the FACTORS node that comes last.
     n_groups = end.shape[0]
     nodes.kind[q] = PRODUCT
     nodes.n_children[q] = n_groups

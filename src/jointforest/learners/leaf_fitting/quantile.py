@@ -63,10 +63,12 @@ def values_of_rows(
 
 
 def cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Knots of each leaf's continuous CDF near the empirical one, of few pieces: (knot_start (l + 1,), knot_x, knot_p).
-    The pieces come from a greedy pass, each as long as any that begins within reach, with knots at the values (H. Imai
-    and M. Iri, "An optimal algorithm for approximating a piecewise linear function", Journal of Information Processing,
-    1986). The line is then changed as little as it takes to have the mean exactly and the variance within 5 %."""
+    """Knots of each leaf's continuous CDF near the empirical one, of few pieces: (knot_start (l + 1,), knot_x,
+    knot_p)."""
+    # The pieces come from a greedy pass, each as long as any that begins within reach, with knots at the values (H.
+    # Imai and M. Iri, "An optimal algorithm for approximating a piecewise linear function", Journal of Information
+    # Processing, 1986). The line is then changed as little as it takes to have the mean exactly and the variance within
+    # 5 %.
     size = np.diff(samples.start)
     knot_start = np.empty(len(samples.start), np.int64)
     most = int(2 * size.sum() + 32 * len(size))

@@ -43,8 +43,8 @@ def keep_moments(knot_x, knot_p, span, mean, spread, variances, step, scratch):
 
 @kernel
 def _tilt(u, q, mass, span, least, most):
-    """Multiply masses by 1 + a u + b q until their mean of u is 0 and that of q from least to most; success. If no
-    factor is negative one round is exact: two linear equations. b is 0 until the mean of q is off."""
+    """Multiply masses by 1 + a u + b q until their mean of u is 0 and that of q from least to most; success."""
+    # If no factor is negative one round is exact: two linear equations. b is 0 until the mean of q is off.
     first, end, size = span
     second = False
     for _ in range(_ROUNDS):
@@ -223,8 +223,8 @@ def _steps_corridor(samples, first_row, end_row, epsilon, floor, lo, hi, gates):
 
 @kernel
 def _cells_corridor(samples, first_row, end_row, epsilon, lo, hi, gates):
-    """Write where a CDF on a grid has to pass to be within ``epsilon`` of that of one leaf; the number of gates. Of a
-    cell's inside nobody asks, so F counts at the edges of the cells with values."""
+    """Write where a CDF on a grid has to pass to be within ``epsilon`` of that of one leaf; the number of gates."""
+    # Of a cell's inside nobody asks, so F counts at the edges of the cells with values.
     x, step, origin = samples.x, samples.step, samples.origin
     at, lower, upper = gates.at, gates.lower, gates.upper
     m, i, before, edge = 0, first_row, 0.0, -math.inf
@@ -246,8 +246,8 @@ def _cells_corridor(samples, first_row, end_row, epsilon, lo, hi, gates):
 
 @kernel
 def _cut(p, slope, n, length, bound, sign, new_p, new_slope):
-    """Write the part of a polygon of n corners where ``sign * (p + length * slope) <= sign * bound``; its corners.
-    Bounds may be met up to rounding. Of corners that rounding cannot tell apart one is kept."""
+    """Write the part of a polygon of n corners where ``sign * (p + length * slope) <= sign * bound``; its corners."""
+    # Bounds may be met up to rounding. Of corners that rounding cannot tell apart one is kept.
     m = 0
     bound += sign * _SLACK
     for i in range(n):
@@ -273,8 +273,8 @@ def _add_corner(p, slope, length, new_p, new_slope, m):
 
 @kernel
 def _reach(gates, n, here, a, b, polygons):
-    """The last gate that a straight line gets to from the part [a, b] of gate ``here``, and the part it can reach. The
-    lines that pass all gates so far are a convex polygon, which every further gate cuts."""
+    """The last gate that a straight line gets to from the part [a, b] of gate ``here``, and the part it can reach."""
+    # The lines that pass all gates so far are a convex polygon, which every further gate cuts.
     at, lower, upper = gates.at, gates.lower, gates.upper
     p, slope, new_p, new_slope = polygons.p, polygons.slope, polygons.new_p, polygons.new_slope
     gate = here + 1
@@ -329,9 +329,9 @@ def _choose_heights(gates, k):
 
 @kernel
 def _few_knots(gates, n, polygons):
-    """Write the knots of a non-decreasing line of few pieces through the n gates; their number. Gates do not fall, and
-    every one is open. From the part of a gate that the line can reach, the next knot is at the last gate that a
-    straight line gets to. Which of the points within reach are taken is settled backwards."""
+    """Write the knots of a non-decreasing line of few pieces through the n gates; their number."""
+    # Gates do not fall, and every one is open. From the part of a gate that the line can reach, the next knot is at the
+    # last gate that a straight line gets to. Which of the points within reach are taken is settled backwards.
     knot = gates.knot
     knot[0], gates.low[0], gates.high[0] = 0, gates.lower[0], gates.upper[0]
     k = 0
@@ -402,8 +402,8 @@ def _narrow(gates, n, masses, least, epsilon, mean, spread):
 
 @kernel
 def _near_sides(gates, n, reach, samples, leaf):
-    """Where what is near the values ends on either side: ``reach`` beyond them, on a grid at edges of cells. If no more
-    than that would be left to the side of the box, all of it is near."""
+    """Where what is near the values ends on either side: ``reach`` beyond them, on a grid at edges of cells."""
+    # If no more than that would be left to the side of the box, all of it is near.
     lo, hi, step, origin = samples.lo[leaf], samples.hi[leaf], samples.step, samples.origin
     near_lo, near_hi = gates.at[0] - reach, gates.at[n - 1] + reach
     if step > 0.0:
@@ -424,8 +424,9 @@ def _far_mass(from_x, to_x, mean, allowed, density):
 @kernel
 def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
     """Write the knots of a CDF within the leaf's epsilon of that of its values; their number, the first and last near.
-    Half of the mass beyond the values is the least within: everywhere in (lo, hi] is some density. Mass beyond is near:
-    within ``spread``. Farther there is half a row's uniform density at most, and little for the variance."""
+    Mass beyond is near: within ``spread``."""
+    # Half of the mass beyond the values is the least within: everywhere in (lo, hi] is some density. Farther there is
+    # half a row's uniform density at most, and little for the variance.
     epsilon, outside, lo, hi = samples.epsilon[leaf], samples.outside[leaf], samples.lo[leaf], samples.hi[leaf]
     first, end = samples.start[leaf], samples.start[leaf + 1]
     at = gates.at
@@ -542,8 +543,8 @@ def cdf_knots(samples, gates, polygons, knot_start, knot_x, knot_p):
 @entry
 def gains_of_slot(columns, leaves, s, leaf, x, atom, start, knot_x, knot_p):
     """Log-density under CDFs minus log-density in the leaves, of numbers x (m,) in leaves (m,), float64 (m,). ``atom``
-    (m,) is the number of the atom that x is on, or -1. The knots of leaf l are ``start[l]:start[l + 1]``. The gain is 0
-    of a missing number, of an atom off a grid, and in leaves without knots."""
+    (m,) is the number of the atom that x is on, or -1. The knots of leaf l are ``start[l]:start[l + 1]``."""
+    # The gain is 0 of a missing number, of an atom off a grid, and in leaves without knots.
     out = np.zeros(leaf.shape[0])
     step = columns.step[s]
     for e in range(leaf.shape[0]):

@@ -170,10 +170,10 @@ def wide_level_counts(codes, rows, start, weight, count, listed, missing):
 
 @entry
 def level_masses(count, pseudo, prior, allowed, mass):
-    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), from `level_counts`. Watson et al.
-    2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows. Of ``pseudo``
+    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), from `level_counts`. Of ``pseudo``
     pseudo-rows each level has the share ``prior`` (K,), positive; a leaf that would have no mass at all takes the
     prior."""
+    # Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
     n_leaves, n_levels = count.shape
     for leaf in range(n_leaves):
         total = 0.0
@@ -264,9 +264,9 @@ def truncated_mle(mean, spread, lo, hi, floor, ceiling):
 
 @entry
 def truncated_location(mean, spread, lo, hi):
-    """Locations of the parents of these scales whose parts on (lo, hi] have these means; Newton's method. The mean of
-    the part grows with the location at the rate variance / scale^2, always positive. Where the mean is so close to an
-    end that the location runs off, it stops 20 scales away."""
+    """Locations of the parents of these scales whose parts on (lo, hi] have these means; Newton's method."""
+    # The mean of the part grows with the location at the rate variance / scale^2, always positive. Where the mean is so
+    # close to an end that the location runs off, it stops 20 scales away.
     a = mean.copy()
     for leaf in range(mean.shape[0]):
         if lo[leaf] == -math.inf and hi[leaf] == math.inf:

@@ -239,8 +239,8 @@ def fit(
 
 
 def _read_without_errors(frame: Any, kinds: Mapping[str, Any] | None, seed: int) -> tuple[TableRows, Counter[str]]:
-    """A frame as learners take it, in which probably wrong cells are missing; and how many these are in each column.
-    Hidden trees that learned wrong cells expect some of them, so trees of the repaired table check it again."""
+    """A frame as learners take it, in which probably wrong cells are missing; and how many these are in each column."""
+    # Hidden trees that learned wrong cells expect some of them, so trees of the repaired table check it again.
     given = None if kinds is None else dict(kinds)
     learner = HiddenTreeForest(rules="off", kinds=given, random_state=seed % 2**32)
     found: dict[tuple[int, str], bool] = {}  # whether the cell was there at all: repairs fill empty ones, too

@@ -18,9 +18,10 @@ class Fold(NamedTuple):
 
 def split_folds(cells: np.ndarray, rows: int, folds: int, share: float, seed: int) -> list[Fold]:
     """Folds of at most ``rows`` of the rows of cells (n, d): as many as asked for, each row held out once. One fold
-    holds out a ``share`` of the rows. There is none where all rows are equal, as none of them can be held out. Equal
-    rows are on one side, as they may be copies, but for tables of few values or of one column: there cases recur, in
-    new rows too, and held-out rows that equal no learned row would not be like new rows."""
+    holds out a ``share`` of the rows."""
+    # There is none where all rows are equal, as none of them can be held out. Equal rows are on one side, as they may
+    # be copies, but for tables of few values or of one column: there cases recur, in new rows too, and held-out rows
+    # that equal no learned row would not be like new rows.
     random = np.random.default_rng(seed)
     chosen = pick_rows(cells, rows, seed)
     group = _same(cells[chosen])
@@ -63,8 +64,8 @@ def _has_few_values(cells: np.ndarray) -> bool:
 
 
 def _place(group: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Where each row stands, from 0 to below 1, when groups are put in a row in random order: its group's middle. The
-    largest group is first. It and the last stand at the ends, so that neither side is ever empty."""
+    """Where each row stands, from 0 to below 1, when groups are put in a row in random order: its group's middle."""
+    # The largest group is first. It and the last stand at the ends, so that neither side is ever empty.
     count = np.bincount(group)
     order = random.permutation(len(count))
     first = int(np.flatnonzero(order == count.argmax())[0])

@@ -12,8 +12,8 @@ from .constants import FIXED
 
 def matching_costs(schema: Schema, drawn: np.ndarray, held: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Distances (m, n) of drawn rows (m, d) to held-out rows (n, d): sums over the cells that the held-out row knows.
-    Numbers differ by their absolute difference over ``spread`` (d,), levels by 1 if they differ. A value differs by 1
-    from a cell that a rule makes missing."""
+    Numbers differ by their absolute difference over ``spread`` (d,), levels by 1 if they differ."""
+    # A value differs by 1 from a cell that a rule makes missing.
     cost = np.zeros((len(drawn), len(held)))
     for j, column in enumerate(schema.columns):
         x, y = drawn[:, j, None], held[:, j]
@@ -24,8 +24,9 @@ def matching_costs(schema: Schema, drawn: np.ndarray, held: np.ndarray, spread: 
 
 def matched_distances(costs: Sequence[np.ndarray], weight: np.ndarray, seed: int) -> np.ndarray:
     """Mean distance of each held-out row to its draws in the best matching to draws of a mixture, (n,). ``costs`` has
-    the distances (m, n) of draws of each component with weight (K,). Each held-out row is matched as often as there are
-    draws for: one draw a row would tell more of the noise of the draws than of their distribution."""
+    the distances (m, n) of draws of each component with weight (K,)."""
+    # Each held-out row is matched as often as there are draws for: one draw a row would tell more of the noise of the
+    # draws than of their distribution.
     from scipy.optimize import linear_sum_assignment
 
     m, n = costs[0].shape
