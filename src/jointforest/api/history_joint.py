@@ -68,10 +68,8 @@ class Given(NamedTuple):
     """Histories of a frame.
 
     frame : frame of N rows. With a number behind each name that another column has, too.
-    rows : HistoryRows
     X : float64 array (N, number of schema columns). Subject after subject, in the order of time.
     unseen : bool array of the same shape
-    coded : Coded
     """
 
     frame: Any

@@ -34,7 +34,6 @@ class ColumnCells:
     per_second : float. Ticks in a second, if ``datetime``.
     range_of : int32 array (n,) or None. Place in ``intervals`` of a cell that is a range, which counts as missing; -1
         of all others.
-    intervals : tuple of Interval
     """
 
     sort: str
@@ -60,8 +59,6 @@ class FrameReader:
     """A frame of n rows, read column by column.
 
     frame : {"pandas", "polars", "pyarrow", "numpy"}. The library it came from.
-    names : list of str
-    n : int
     cells : function. Reads the column of a name.
     number_names : set of str. Those of the names that are whole numbers in the frame.
     """

@@ -23,7 +23,6 @@ class Ranges(NamedTuple):
     """Cells of a table that are ranges.
 
     number : int32 array (n, d). Which interval a cell has; -1 of cells that are no range.
-    intervals : tuple of Interval
     """
 
     number: np.ndarray

@@ -17,7 +17,6 @@ from .misfit import kolmogorov
 class TableCells(NamedTuple):
     """The cells of n rows.
 
-    names : tuple of d str
     n_levels : int64 array (d,). 0 in a column of numbers or dates; else one more than the greatest code.
     X : float64 array (n, d). Numbers, NaN where missing, on a column's grid without rounding (0.1 + 0.2 is 0.3); codes
         of levels, never NaN: after the levels of the schema come one for all levels that it does not have, and one for

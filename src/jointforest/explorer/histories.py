@@ -46,7 +46,6 @@ BAND = (0.05, 0.25, 0.75, 0.95)
 class _Table:
     """Rows of many subjects, in the order of time.
 
-    rows : HistoryRows
     X : float64 array (N, d). Cells of the columns other than those of subject and time; NaN where missing, or a level
         was never seen.
     unseen : dict of (row, column) to str. The texts of levels that learning never saw, by their places in ``X``.
@@ -61,7 +60,6 @@ class _Table:
 class ShownHistories:
     """What a page of histories shows.
 
-    joint : HistoryJoint
     title : str. Name of its file.
     rows : frame, optional. A table of histories to look at beside the joint.
     """

@@ -37,10 +37,7 @@ def is_run_unattended() -> bool:
 
 
 class NotebookExplorer:
-    """A joint shown live in a notebook; made by `Joint.explore`. Without anywidget it is the joint's static picture.
-
-    widget : anywidget.AnyWidget or None
-    """
+    """A joint shown live in a notebook; made by `Joint.explore`. Without anywidget it is the joint's static picture."""
 
     def __init__(self, joint: Any, title: str = "joint", rows: Any = None, trained: Ensemble | None = None) -> None:
         self._shown = shown_of(joint, title, rows, trained)

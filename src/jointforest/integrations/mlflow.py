@@ -26,11 +26,7 @@ _DATA, _JOINT, _ASKED = "joint", "model.joint", "asked.json"
 
 
 class _Asked:
-    """What `mlflow.pyfunc` calls: predictions of a target, or log-densities of rows.
-
-    joint : Joint
-    target : str or None
-    """
+    """What `mlflow.pyfunc` calls: predictions of a target, or log-densities of rows."""
 
     def __init__(self, joint: Joint, target: str | None) -> None:
         self.joint = joint

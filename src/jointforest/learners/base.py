@@ -148,8 +148,6 @@ class TableScores(Learner):
 class TableRows(NamedTuple):
     """A table of n rows to learn from.
 
-    schema : Schema
-    columns : Columns
     X : float64 array (n, d). Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have
         draws from these.
     filled : float64 array (n, d). The same, each missing cell drawn given the known ones of its row; X itself where

@@ -76,7 +76,6 @@ class Reduced(NamedTuple):
     These columns are learned too, and then marginalised: their hidden states carry what the sum tells of other columns.
     Sums of a column and a gap are not, as draws of wine are then less like its rows (see the experiment on rules).
 
-    coordinates : Coordinates
     schema : Schema. Of the columns that are learned: m coordinates, and k columns of the table.
     X : float64 array (n, m + k). NaN where missing.
     beside : list of int. Numbers of the k columns in the table.

@@ -37,7 +37,6 @@ class Distribution(ABC):
     """A joint distribution over all columns of a schema. Immutable.
 
     kind : str. The name of the kind in errors and files, such as ``"forest"``. Each subclass sets it.
-    schema : Schema
     """
 
     kind: str

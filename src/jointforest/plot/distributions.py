@@ -134,8 +134,6 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()
@@ -205,8 +203,6 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
@@ -259,8 +255,6 @@ def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = Non
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
@@ -305,8 +299,6 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_

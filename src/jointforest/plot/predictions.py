@@ -63,8 +63,6 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()
@@ -137,8 +135,6 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()
@@ -254,8 +250,6 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()
@@ -343,8 +337,6 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins().sample(frac=1, random_state=0)
@@ -428,8 +420,6 @@ def fidelity(found: Fidelity, most: int = 12, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()

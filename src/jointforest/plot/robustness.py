@@ -52,8 +52,6 @@ def accuracy_by_epsilon(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import numpy as np
     >>> from jointforest.plot import accuracy_by_epsilon
     >>> epsilon = np.linspace(0, 0.4, 200)
@@ -95,8 +93,6 @@ def epsilon_against_density(uncertainty: Uncertainty, ax: Axes | None = None) ->
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest.plot import epsilon_against_density
     >>> penguins = jf.datasets.load_penguins()
@@ -145,8 +141,6 @@ def extreme_rows(X: Any, epsilon: np.ndarray, shape: tuple[int, int] | None = No
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import numpy as np
     >>> from jointforest.plot import extreme_rows
     >>> figure = extreme_rows(np.random.default_rng(0).random((20, 4)), np.linspace(0, 0.5, 20), (2, 2), k=3)

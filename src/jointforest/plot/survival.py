@@ -57,8 +57,6 @@ def survival(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()

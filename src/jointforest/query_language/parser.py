@@ -1,37 +1,6 @@
-"""Text to queries and conditions.
-
-Grammar (keywords and functions in any case)::
-
-    query     = "P" "(" (column | event) ["|" evidence] ")"          distribution of a column, or probability
-              | "logp" "(" event ["|" evidence] ")"                  log-density
-              | ("E" | "Var" | "Sd") "(" sum ["|" evidence] ")"
-              | ("Median" | "Mode") "(" column ["|" evidence] ")"
-              | ("Cov" | "Corr") "(" column "," column ["|" evidence] ")"
-              | "Q" "(" column {"," number} ["|" evidence] ")"       quantiles, each level in (0, 1)
-    event, evidence = clause {"," clause}
-    clause    = all {"or" all}                                       all of it about one column
-    all       = part {"and" part}
-    part      = "not" part | "(" event ")" | condition
-    condition = column op value | column ["not"] "between" value "and" value
-              | column ["not"] "in" "{" value {"," value} "}"        also ( ) and [ ]
-              | value op column [op value]                           40 <= age < 60
-              | column "is" ["not"] "missing"
-              | sum op sum                                           of columns; only in the event of P
-              | column "about" value "sd" number                     soft evidence: a measurement,
-              | column "likely" "{" entry {"," entry} "}"            or how likely what was seen is
-    entry     = (value | condition | "others") ":" number            of a value, a condition on this column, the rest
-              | column                                               a column of true and false, or 0 and 1, is true
-    sum       = ["+" | "-"] term {("+" | "-") term}
-    term      = [number "*"] column | column ("*" | "/") number | number
-    op        = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
-    column    = word | `..` | ".."                                   the quote doubled stands for itself
-    value     = ["+" | "-"] number | '..' | ".." | word              true and false are booleans
-
-``and`` binds tighter than ``or``, and ``or`` tighter than the comma. ``or`` joins conditions on one column only.
-`parse_beside` reads conditions on one given column, whose name may be left out: ``>= 40``, ``between 40 and 60``.
-A query's result is a `Query`; conditions are pairs of a column and a condition of `jointforest.data.conditions`, one
-pair a column.
-"""
+"""Text to queries and conditions; the grammar is in docs/reference/query-language.md. A query's result is a `Query`;
+conditions are pairs of a column and a condition of `jointforest.data.conditions`, one pair a column. `parse_beside`
+reads conditions on one given column, whose name may be left out: ``>= 40``, ``between 40 and 60``."""
 
 from __future__ import annotations
 

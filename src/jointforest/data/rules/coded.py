@@ -18,7 +18,6 @@ MOST_EXCEPTION_SHARE = 1e-3
 class CodedTable:
     """A table of n rows and d columns. The codes of a whole column are computed when they are first asked for.
 
-    schema : Schema
     X : float64 array (n, d). Numbers and level codes, NaN where missing.
     rows : int64 array (m,). The sampled rows, ascending.
     sample : int32 array (m, d). The number of each sampled cell's value among the sampled ones of its column; -1 where

@@ -82,9 +82,7 @@ def _read(point: np.ndarray, effect: np.ndarray, x: np.ndarray, is_level: bool) 
 class AdditiveLearner(NamedTuple):
     """Learns additive models, whose penalty is chosen by validation rows.
 
-    table : Table
     n_classes : int. 0 if the target is a number.
-    seed : int
     """
 
     table: BoostingTable

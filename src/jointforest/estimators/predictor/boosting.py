@@ -55,7 +55,6 @@ def boosting_table(schema: Schema) -> BoostingTable:
 class Boosted(NamedTuple):
     """A trained ensemble, its features matched with the joint's columns.
 
-    features : Features
     order : int64 array (K,). Where the ensemble has the probability of each class of the target; empty of numbers.
     """
 

@@ -101,11 +101,8 @@ class PredictorProblem(NamedTuple):
 
     training : Training. The table; its last column is the target.
     n_classes : int. 0 if the target is a number.
-    boosting : Boosting
     fitted : Boosted or None. Trees that are there already: they answer alone for rows without missing cells, and are
         not learned anew.
-    budget : Budget
-    seed : int
     tell : callable. Called with each line of progress.
     """
 
@@ -150,7 +147,6 @@ class PredictorProblem(NamedTuple):
 class MemberLoss(NamedTuple):
     """Validation results of a member.
 
-    name : str
     loss : float64 array (rates,). Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN
         without validation rows.
     weight : float64 array (B,). Its weight at the pool's knots: zeros if the member is not kept.
@@ -164,8 +160,6 @@ class MemberLoss(NamedTuple):
 class _Comparison(NamedTuple):
     """The pool, the names of the members that are kept, in its order, and validation results.
 
-    pool : Pool
-    kept : list of str
     members : tuple of MemberLoss. All members, those that are not kept, too.
     pool_loss : float64 array (rates,). Loss of the pool, as `MemberLoss` has it.
     """
@@ -179,9 +173,7 @@ class _Comparison(NamedTuple):
 class LearnedMembers(NamedTuple):
     """Members that are kept, in the order of the pool; the joint, and what was compared.
 
-    members : dict of str to Member
     chosen : Chosen. The joint, and how it was chosen.
-    comparison : Comparison
     n_held, n_folds : int. Number of validation rows, and of folds.
     settings : dict of str to Settings. Of boosted trees.
     penalty : float or None. Of the additive model.

@@ -46,7 +46,6 @@ class Member(Protocol):
 class Conditional:
     """The conditional distribution of the last column in a joint, whose trees weigh as p_t(evidence)^beta.
 
-    distribution : Distribution
     beta : float. 1 for the joint itself; others need a forest.
     grid : float64 array (g,). Of a number, ascending values at which its CDF is read; empty of classes.
     """
@@ -95,7 +94,6 @@ class ExpectedBoosting:
 class ExpectedAdditive:
     """An additive model, answered in expectation over what is missing, under a joint.
 
-    model : Additive
     is_level : bool array (d,). Which columns have levels.
     """
 

@@ -396,7 +396,6 @@ class ClassGoal(NamedTuple):
     """Classes as the target.
 
     y : float64 array (n,). Codes of the learning rows.
-    n_classes : int
     """
 
     y: np.ndarray

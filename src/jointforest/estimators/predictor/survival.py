@@ -175,7 +175,6 @@ class SurvivalModel(NamedTuple):
     """Members and their weights.
 
     joint : Distribution. Its last column is the time.
-    regressions : Regressions
     weight : dict of str to float. By the names of members.
     last : float. The last time that was observed.
     seed : int. Of draws.

@@ -185,8 +185,6 @@ class ErrorModel:
     rows : int array (n,). The numbers of the rows in the table.
     is_right : bool array (d,). The columns whose true values are known: see `of_row`.
     item : int array (n, d). The value in each cell, as `CheckedColumn.item`.
-    columns : list of CheckedColumn
-    posterior : list of Posterior
     rate : float array (d,). Share of wrong cells among those that are neither blank nor missing.
     partners : list of Partners. For each column, the other columns that predict it best.
     swaps : Swaps. The swaps of neighbouring columns.

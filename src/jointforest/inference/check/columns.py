@@ -39,7 +39,6 @@ Coder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 class CheckedColumn:
     """One column: its cells as indices of distinct values, and the errors that lead to these values.
 
-    column : Column
     values : list. First the U = ``n_seen`` distinct known cells, then values that no cell has but that may be true. V
         in total.
     written : dict of int to object. In columns of numbers, a cell of the frame for each of the first U values.

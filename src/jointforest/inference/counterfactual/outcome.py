@@ -139,7 +139,6 @@ class ModelOutcome:
     schema : Schema. Of the joint.
     model : object with ``predict``, or a function of a frame. One with ``classes_`` and ``predict_proba`` is asked for
         probabilities; the most probable class is predicted.
-    wanted : class, list of classes, or Interval
     """
 
     target = None

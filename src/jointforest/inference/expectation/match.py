@@ -26,7 +26,6 @@ class Features(NamedTuple):
     column : int32 array (n_features,). The joint's column of each feature.
     given : int64 array (n_features,). The number of each feature among all of those that the model was trained on,
         which are ``n_given``.
-    n_given : int
     level_value : float64 array (S,). What each level of the joint is to the model: a code, or a number; NaN if the
         model does not know the level (or has no such column).
     columns : Columns. Of the joint.
@@ -167,7 +166,6 @@ class MatchedArrays(NamedTuple):
     columns, leaves, regions, splits, masses
     middle, half : float64 arrays (N, K)
     half_most : float64 array (N,). The largest half of a node's outputs.
-    depth : int
     """
 
     columns: Columns
@@ -185,13 +183,9 @@ class MatchedArrays(NamedTuple):
 class MatchedEnsemble:
     """An ensemble and what it takes to compute its expectations under a joint.
 
-    features : Features
-    splits : Splits
-    regions : SplitRegions
     middle, half : float64 arrays (N, K). Middle, and half the width, of the range of the values below each node.
     depth : int. Most splits on the way to a leaf.
     masses : RegionMasses. Without a table, see `expectation.with_table`.
-    model : Forest
     """
 
     features: Features

@@ -56,8 +56,6 @@ class ActiveComponents(NamedTuple):
 class _RowScratch(NamedTuple):
     """Scratch for one row.
 
-    residual : ResidualTrees
-    active : ActiveComponents
     box : int32 array (d, 2), box_column : int32 array (d,). A leaf's box: its columns, and the split regions between
         which they lie.
     stack, one_stack : int32 arrays, stack_mass, one_stack_mass : float64 arrays. Ways still to go down a tree, and down
@@ -147,7 +145,6 @@ class SplitCells(NamedTuple):
 class CellScratch(NamedTuple):
     """Scratch for the combinations of one row's cells.
 
-    cells : SplitCells
     combination : int64 array (d,). The cell of each column.
     probability : float64 array (most combinations,)
     mass : float64 array (cells, STRIDE). Mass of each cell in a block of components.

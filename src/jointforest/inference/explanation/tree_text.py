@@ -24,10 +24,8 @@ from .rules import leaf_summaries, side_condition, split_conditions, summary_tex
 class TreeNode(NamedTuple):
     """A node of a tree as people see it.
 
-    depth : int
     parent : int. Its place in the list of nodes; -1 of the root.
     column : str. Column that the test to come here is on; '' of the root, and below a node that mixes its children.
-    test : condition
     share : float. Of the tree's rows.
     leaf : int. Number of the leaf, -1 of inner nodes.
     """

@@ -23,7 +23,6 @@ Columns = tuple[int, ...]
 class ModelView:
     """k columns of a model, in the numbers of a reference schema (its own, or another model's).
 
-    model : Distribution
     number : tuple of int. Number in the model of each of the k columns.
     code : tuple of int64 arrays or None. Of a column of levels: the model's code of each of the reference's.
     shift : tuple of float. Of a numeric column: what to add to the reference's numbers (date-times have origins).

@@ -256,7 +256,6 @@ def _total_variance(asked: Asked) -> np.ndarray:
 class Players(NamedTuple):
     """p players, each some columns of a joint.
 
-    names : tuple of p str
     columns : tuple of p tuples of int. Numbers of the joint's columns; no column is of two players.
     """
 

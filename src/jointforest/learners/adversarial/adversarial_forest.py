@@ -383,7 +383,6 @@ class RoundSettings(NamedTuple):
 class Discriminator(NamedTuple):
     """A discriminator: its trees on ranks, and where the real rows end.
 
-    trees : list of RankTree
     leaf_node : int32 array (T, n). Node in which each real row ends, in each tree.
     drawn : bool array (T, n). Whether the real row was among those that tree was grown on.
     """

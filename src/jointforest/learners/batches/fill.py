@@ -47,9 +47,6 @@ Sizes = Callable[[Trees], np.ndarray]
 class Route(NamedTuple):
     """Trees, and all that rows need to be sent down.
 
-    schema : Schema
-    columns : Columns
-    trees : Trees
     seed : int. Of the keys of rows.
     weights : Weights or None. None: rows count alike.
     first : HiddenTrees or None. What draws missing cells, so that rows without a split's value take a side; None: the
@@ -132,11 +129,8 @@ def _count(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
 class Structure(NamedTuple):
     """Trees that were grown on a sample of rows, and how their leaves are to be filled.
 
-    schema : Schema
-    columns : Columns
     cells : Table. The sample.
     assigned : AssignedRows. The trees, and where the sample ends in them.
-    settings : Settings
     quantile : bool array (p,) or None. Numeric slots with quantile leaves: see `densities.learn_densities`.
     seed : int. Of the keys of rows.
     target : Settings or None. How leaves are filled with the last column, where it is the target of the trees.
@@ -159,7 +153,6 @@ class Structure(NamedTuple):
 class Filling(NamedTuple):
     """What a batch of rows needs to be counted in leaves: a structure without its rows.
 
-    route : Route
     centre, spread : float64 arrays (p,). Scale of the sums: see `fit.Table`.
     marks : list of dicts of slot to Marks. Of each tree: where rows of quantile leaves are counted.
     """

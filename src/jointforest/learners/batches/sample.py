@@ -66,7 +66,6 @@ class _Counted(NamedTuple):
 class Sample(NamedTuple):
     """Rows that stand for a table.
 
-    schema : Schema
     n : int. Rows of the table.
     X : float64 array (m, d). Cells and level codes of some rows, by their keys, each as often as the table has it, or
         in proportion. Cells that are ranges have values in these.
@@ -230,7 +229,6 @@ _BITS = 52
 class Weights(NamedTuple):
     """The column of weights.
 
-    name : str
     largest : float. Largest weight in the table.
     bits : int. The largest weight counts as 2^bits rows, so that what is counted stays whole numbers whose sum fits 62
         bits: merged in any order, they are the same.

@@ -200,8 +200,6 @@ def learn_leaves(
     """One hidden tree a leaf, and one of the whole table as background; and the logarithms of their weights.
 
     edges : Edges. The Chow-Liu tree of the table, which is that of all leaves.
-    boxes : Boxes
-    counted : Counted
     epsilon : float. Weight of the background; 0 leaves it out.
     """
     T = len(boxes.first) - 1

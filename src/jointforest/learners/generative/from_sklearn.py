@@ -34,8 +34,6 @@ class AdoptedForest(NamedTuple):
         tree was grown on all rows.
     classes : array (K,), or None. None for a regressor.
     feature_names : array of str (n_features,), or None. None if it was fitted on an array.
-    n_features : int
-    has_class_weight : bool
     predicts_means : bool. Whether what a regressor's leaf predicts is the mean of its rows.
     """
 

@@ -27,7 +27,6 @@ class Training(NamedTuple):
     """Features and target, encoded.
 
     schema : Schema. The features' columns, then the target's.
-    columns : Columns
     X : float64 array (n, d + 1). Cells and level codes, grid columns snapped; the target is the last column. NaN where
         missing.
     filled : float64 array (n, d + 1). The same, each missing cell drawn given the known ones of its row; X itself where

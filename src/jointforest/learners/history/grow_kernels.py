@@ -42,7 +42,6 @@ class SplitLimits(NamedTuple):
     min_rows : int. Fewest rows of a leaf.
     least_gain, gain_a_type : float. Least gain of a split, in nats over all rows of the node: the first, and the second
         for each distinct code.
-    max_nodes : int
     max_rows : int. Most rows that a split is chosen by; of more, a random part is taken.
     pseudo : float. Pseudo-rows that pull ratios towards those of the parent.
     """
@@ -118,9 +117,6 @@ def grow_value_tree(values, code, grown, limits, room, seed, number):
 
     values : uint8 array (K, R). Contexts.
     code : int32 array (R,)
-    grown : Grown
-    limits : Limits
-    room : Room
     seed, number : int. Of the random stream.
     """
     begin_tree(grown)

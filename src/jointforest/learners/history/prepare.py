@@ -35,8 +35,6 @@ from .constants import FIXED
 class Prepared(NamedTuple):
     """Histories to learn from.
 
-    columns : HistoryColumns
-    rows : HistoryRows
     X : float64 array (N, number of schema columns). Cells, subject after subject in the order of time.
     """
 

@@ -35,7 +35,6 @@ class Target:
     """What is to be predicted.
 
     number : int. Number of the target: see `Conditionals`.
-    n_codes : int
     is_number : bool. Whether neighbouring codes are alike.
     may_miss : bool. Whether its cells may be missing; if not, the code of missing cells has no probability.
     kinds, columns : int16 array (K,). Its contexts.

@@ -136,10 +136,8 @@ def _standard(x: np.ndarray) -> np.ndarray:
 class SplitColumn(NamedTuple):
     """A column that may split nodes, and its targets: those that judge the split, numeric ones first.
 
-    column : int
     n_others : int. What the sum of the targets' relative reductions is divided by.
     targets : int64 array (k,). Ascending.
-    n_numeric : int
     source : int64 array (k,). Of each target, numeric ones first: its column of ``JointRows.z``, or of ``bins``.
     cell : int64 array (k,). Of each target, numeric ones first: the first cell of its statistics in a table of bin by
         statistic.
@@ -268,7 +266,6 @@ class _Split(NamedTuple):
     """A split of a node by one column.
 
     improvement : float. Mean relative reduction of the targets' impurity; 0 if there is no split.
-    column : int
     below, above : int. Largest rank that goes left and smallest that goes right; -1 if categorical, or without a split.
     goes_left : uint8 array (K,), or (0,) if numeric. Levels that go left.
     log_cuts : float. Logarithm of the number of splits that were possible.

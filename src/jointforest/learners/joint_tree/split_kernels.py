@@ -80,10 +80,8 @@ def _between(left, right, at):
 def count_groups(data, rows, weight, by, groups):
     """Groups from a table of bin by statistic, for nodes with many rows; returns how many.
 
-    data : JointRows
     rows : int32 array (m,)
     weight : float64 array (n,)
-    by : SplitColumn
     groups : Groups. Of `grow.empty_groups`, binned.
     """
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
@@ -138,12 +136,9 @@ def list_groups(data, rows, weight, by, groups, scratch):
     """Groups of equal values, each row's statistics listed, for nodes with few rows and tables too large to make;
     returns how many.
 
-    data : JointRows
     rows : int32 array (m,)
     weight : float64 array (n,)
-    by : SplitColumn
     groups : Groups. Of `grow.empty_groups`, not binned.
-    scratch : SplitScratch
     """
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
     key, order, targets = scratch.key[0], scratch.order[0], by.targets
@@ -377,7 +372,6 @@ _PURE = 1e-14
 def describe_targets(data, rows, weight, targets, criterion, node):
     """Fill ``node``, a `grow.NodeStatistics` of zeros, from the rows of a node.
 
-    data : JointRows
     rows : int32 array (m,)
     weight : float64 array (n,)
     targets : int64 array
@@ -466,7 +460,6 @@ _STEPS = 30
 def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count):
     """The bound of `grow.log_chance`.
 
-    data : JointRows
     rows : int32 array (m,)
     below_rank : int. Largest rank that goes left; -1 if the split is categorical.
     goes_left : uint8 array (K,). Whether a level goes left.

@@ -43,9 +43,6 @@ class ColumnInGroups(Protocol):
 class BoxTrees(ABC):
     """Trees with L leaves in all, and the distributions of the columns in them.
 
-    schema : Schema
-    columns : Columns
-    trees : Trees
     tree : int array (L,). Tree of each leaf.
     log_weight : float64 array (L,). Weight of each leaf; -inf of leaves that have none.
     has_background : bool. Whether the last tree is the background.
@@ -129,7 +126,6 @@ def box_trees(forest: Forest) -> ForestTrees:
 class ForestColumn:
     """A column in groups of leaves of independent columns.
 
-    forest : Forest
     j : int. Number of the column.
     evidence : Evidence. One row of evidence, k times.
     post : LeafPosterior. Its row i holds what describes the column in group i.

@@ -41,7 +41,6 @@ _LEAST = 1e-6
 class Raked(NamedTuple):
     """One column.
 
-    bins : Bins
     wanted : float64 array (B,). The probability that each bin shall have.
     mass : float64 array (L, B), or WideLevels. Of the bins in the leaves.
     distance : float. Of the column's marginal from the wanted one: total variation of levels, Kolmogorov's of numbers.

@@ -40,7 +40,6 @@ def draw_row(columns, leaves, evidence, row, leaf, missing, state, out):
 class Draws(NamedTuple):
     """Which draws are made of each row: ``first`` .. ``stop - 1`` of ``m``.
 
-    m, first, stop : int
     seed : int. Draw k of row i has the random stream of number ``i * m + k`` under this seed.
     missing : bool. Whether cells of which nothing is known are blanked as often as they are missing in the leaf's rows.
     """

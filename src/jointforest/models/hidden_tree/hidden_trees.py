@@ -72,7 +72,6 @@ class Cumulated(NamedTuple):
     """R distributions over C outcomes, by their cumulated shares: r plus those of row r, so that all ascend.
 
     share : float64 array (R * C,)
-    n_outcomes : int
     """
 
     share: np.ndarray
@@ -285,9 +284,7 @@ def _alike(tree: TreeTables, first: TreeTables) -> bool:
 class HiddenTrees:
     """P(x) = sum_t exp(log_weight[t]) p_t(codes of x) prod_j base_j(x_j | code); the scales are common to all trees.
 
-    schema : Schema
     scales : tuple of d Scale. Codes of each column, and the column's measure inside each code.
-    trees : tuple of T TreeTables
     log_weight : float64 array (T,). ``exp`` of it sums to 1.
     grown : Grown or None. The forest in whose leaves the trees stand, if they do; no probability depends on it.
     """

@@ -45,7 +45,6 @@ class Upward(NamedTuple):
 class Downward(NamedTuple):
     """The results of the pass from the root to the leaves; arrays have n rows, or 1 where all rows agree.
 
-    upward : Upward
     above : list of m arrays (n, H_parent). p(state of the parent, evidence that is not at or below the node), scaled.
     outside : list of m arrays (n, H_k). ``above @ transition``.
     """

@@ -31,7 +31,6 @@ PRESENT = -2
 class Coding:
     """The codes of one variable of a history.
 
-    column : Column
     scale : Scale. Of its values.
     change : Scale or None. Of the changes from its last known value, where these are predicted.
     change_column : Column or None. The changes as a column.
@@ -87,7 +86,6 @@ class Variable:
     """One variable of a history.
 
     source : int. Number of its column in the schema, or `START`, `GAP`, `LENGTH_COLUMN`.
-    coding : Coding
     """
 
     source: int
@@ -117,13 +115,11 @@ class HistoryColumns:
     schema : Schema. Of all columns but those of the subject and of time.
     names : tuple of str. Names of all columns of the frame, in order.
     group : Column. The column that names the subjects.
-    time : Column or None
     step : float. Time between any two rows; NaN if it varies or there is no time.
     begin : float. Time of every first row; NaN if it varies or there is no time.
     head : tuple of Variable. Variables that are constant within a subject, in the order in which they are drawn; the
         last one is `LENGTH_COLUMN` if the number of rows is modelled.
     rows : tuple of Variable. Variables of a row, in the order in which they are drawn.
-    expectations : Expectations
     """
 
     schema: Schema
@@ -242,7 +238,6 @@ def upper_ends(scale: Scale) -> np.ndarray:
 class Coded:
     """Histories as codes, and what the codes leave out.
 
-    histories : Histories
     head_value : float64 array (n, h). Values of head variables; NaN where unknown or missing.
     row_value : float64 array (N, d). Values of row variables.
     head_base : float64 array (n, h). Log of the density of each value inside its code; 0 where missing or unknown.

@@ -62,8 +62,6 @@ class HistoryModel:
     A history is a chain of cells: head variables (constant columns, number of rows), then row after row, column after
     column. The distribution of a cell given all before it is a product of trees: see ``docs/concepts/histories.md``.
 
-    columns : HistoryColumns
-    conditionals : Conditionals
     lengths : int64 array (k,). Numbers of rows of the subjects learned from, ascending, distinct.
     length_counts : int64 array (k,). How many subjects had them.
     line_share : float64 array (d, 3). How much the imputed means of each column of a row follow the straight line

@@ -198,7 +198,6 @@ class HistoryTask(NamedTuple):
     own_code : int64 array (n,). Code of the number of known rows of each subject.
     own_share : float64 array (n,). Share of that code that the number has.
     cap : int. Most hypotheses.
-    seed : int
     n_draws : int. Draws of the unknown cells of each subject.
     marginals : int. 1 if the distributions of unknown cells are wanted, else 0.
     looks_ahead : int. 1 if draws of unknown cells take account of the next known value in the column, else 0.

@@ -37,7 +37,6 @@ class Term(NamedTuple):
     """One addend of a column.
 
     at : int. Number of the coordinate.
-    coefficient : float
     table : float64 array (K,) or None. Number, or level code, of each level of a compound; None of a coordinate that is
         taken as it is.
     """
@@ -58,8 +57,6 @@ class Term(NamedTuple):
 class Source(NamedTuple):
     """How a column is made: constant + sum of coefficient * value over the terms.
 
-    terms : tuple of Term
-    constant : float
     tolerance : float. By how much known cells may miss the sum, beyond half a step of the column's grid: they are taken
         for the sum with an error that is uniform within it. Cells that are drawn are the sum, rounded.
     """
@@ -141,8 +138,6 @@ class Coordinates:
 
     schema : Schema. Of the table, d columns.
     inner : Schema. Of the m coordinates.
-    sources : tuple of d Source
-    absences : tuple of d Absence
     enforced : tuple of Rule. The rules that hold in every row.
     """
 

@@ -42,12 +42,10 @@ _MOST_COMPONENTS = 256
 class PartsOfSum(NamedTuple):
     """constant + sum of coefficient * column, of the columns of a distribution given rows of evidence.
 
-    distribution : Distribution
     evidence : Evidence. R rows, of which one holds.
     share : float64 array (R,). The probability of each that it is the one; NaN if all are impossible.
     is_exact : bool. Whether the rows are all there are, and no draws.
     coefficient : dict of int to float. By the number of the column; none is 0.
-    constant : float
     """
 
     distribution: Distribution
@@ -70,7 +68,6 @@ def ruled(coordinates: Coordinates, inner: Distribution) -> Distribution:
 class RuledDistribution(Distribution):
     """The rows that a distribution of coordinates makes.
 
-    coordinates : Coordinates
     inner : Distribution. Of the coordinates; no mixture.
     """
 

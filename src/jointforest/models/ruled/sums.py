@@ -32,10 +32,8 @@ float32 does."""
 class Shifted(SumDistribution):
     """A mixture over rows of known numbers plus a multiple of one coordinate, whose distribution is asked for.
 
-    coordinates : Coordinates
     j : int. The column that is the sum.
     state : PosteriorState. Of R rows.
-    last : Term
     known : float64 array (R,)
     weight : float64 array (R,). Sums to 1.
     guess : Points. A distribution near it, where quantiles are sought first.
