@@ -24,12 +24,7 @@ def batches_of(source: Any) -> Batches:
         Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
         pyarrow tables or record batches), the same rows at each call. A frame counts as batches of its rows.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    TypeError
-        If it is no such source.
+    Raises FileNotFoundError if there is no such file. Raises TypeError if it is no such source.
     """
     paths = _paths(source)
     if paths:

@@ -34,12 +34,7 @@ class Known:
     is_density : bool. Whether p(evidence) is no probability: numbers without a grid have values, or there are
         likelihoods.
 
-    Raises
-    ------
-    ImpossibleEvidence
-        If it has probability 0.
-    ValueError
-        As `state.read_evidence`.
+    Raises ImpossibleEvidence if it has probability 0. Raises ValueError as `state.read_evidence`.
     """
 
     def __init__(self, shown: ShownJoint, said: Any) -> None:

@@ -208,10 +208,7 @@ def as_frame(X: Any) -> Any:
 def read_training_rows(frame: Any, kinds: Mapping[str, Any] | None) -> TableRows:
     """A frame as learners take it, no cell drawn.
 
-    Raises
-    ------
-    ValueError
-        If the table cannot be used (each message names the column).
+    Raises ValueError if the table cannot be used (each message names the column).
     """
     frame = with_names(frame)
     schema = infer_schema(frame, kinds)
@@ -451,10 +448,7 @@ def warn_leaf_size(min_samples_leaf: float, n: int) -> None:
 def fewest_rows(min_samples_leaf: Any, n: int) -> float:
     """Fewest rows of a leaf, from a number or a share of n rows.
 
-    Raises
-    ------
-    ValueError
-        If it is neither.
+    Raises ValueError if it is neither.
 
     Examples
     --------

@@ -53,12 +53,8 @@ class DaskRows:
 def dask_table(X: Any, y: Any = None) -> dd.DataFrame:
     """The Dask frame X, a series ``y`` as its last column.
 
-    Raises
-    ------
-    TypeError
-        If it is no Dask frame, or ``y`` no Dask series.
-    ValueError
-        If they have other numbers of partitions.
+    Raises TypeError if it is no Dask frame, or ``y`` no Dask series. Raises ValueError if they have other numbers of
+    partitions.
     """
     if not isinstance(X, dd.DataFrame):
         what = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
