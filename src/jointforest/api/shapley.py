@@ -171,10 +171,6 @@ class ShapleyValues:
         most : int
             Most steps; columns that matter less are one step together.
 
-        Returns
-        -------
-        Waterfall
-
         Raises
         ------
         ValueError

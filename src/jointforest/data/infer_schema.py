@@ -1,8 +1,5 @@
-"""The schema of a table, inferred once at learning from what is observed of its columns.
-
-The chapters: the kind of each column, which a user can override; columns that are set aside; columns that are a
-function of another column.
-"""
+"""The schema of a table, inferred once at learning from what is observed of its columns. The chapters: the kind of each
+column, which a user can override; columns that are set aside; columns that are a function of another column."""
 
 from __future__ import annotations
 
@@ -170,10 +167,8 @@ def with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
 
 
 def with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
-    """The schema with what ranges say of the ends of their columns, by imputed values.
-
-    The rows are those of the table, or stand for them.
-    """
+    """The schema with what ranges say of the ends of their columns, by imputed values."""
+    # The rows are those of the table, or stand for them.
     columns = list(schema.columns)
     few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
     if not few:

@@ -1,9 +1,7 @@
-"""What is observed of a table's columns: of one batch of rows, and merged, of two parts of a table.
-
-The chapters: keys and their counts in bounded memory, grids and point masses of numbers, steps of date-times, and the
-observations of one column and of a table. Merging does not depend on the order of the parts, so that a table has one
-schema however it is cut.
-"""
+"""What is observed of a table's columns: of one batch of rows, and merged, of two parts of a table. The chapters: keys
+and their counts in bounded memory, grids and point masses of numbers, steps of date-times, and the observations of one
+column and of a table. Merging does not depend on the order of the parts, so that a table has one schema however it is
+cut."""
 
 from __future__ import annotations
 
@@ -42,7 +40,6 @@ class Common(NamedTuple):
 
     keys : uint64 array (k,), ascending
     counts : int64 array (k,). At least so often does each occur, and ``missed`` times more at most.
-    missed : int
     """
 
     keys: np.ndarray
@@ -394,9 +391,6 @@ class Numbers:
 
     values : Values. The finite ones.
     low, high : float. Smallest and largest of them; infinite if there is none.
-    grids : OnGrids
-    n_infinite : int
-    outermost : Outermost
     odd : int64 array (3,). `odd_numbers` of the finite ones.
     """
 
@@ -413,9 +407,7 @@ class Numbers:
 class Moments:
     """What was seen of a column's known moments, in microseconds since 1970-01-01.
 
-    first, last : int
     apart : int. Greatest common divisor of the distances from the first one; 0 of a single moment.
-    outermost : Outermost
     odd : int64 array (2,). `odd_days` of them.
     """
 
@@ -463,10 +455,8 @@ class Look:
     """What was seen of a table.
 
     frame : {"pandas", "polars", "pyarrow", "numpy"}. The library that the batches came in.
-    names : tuple of str
     number_names : frozenset of str. Those of the names that are whole numbers in the frame.
     n : int. Rows.
-    columns : tuple of Seen
     """
 
     frame: Frame

@@ -22,7 +22,6 @@ _LISTED = 3
 class ColumnReading:
     """How one column was read.
 
-    name : str
     kind : str. One of `data.schema.KINDS`; ``set aside`` if the column takes no part in the model.
     about : str. Its levels or its range.
     notes : tuple of str. What was converted or set aside and why, and what looks wrong; most columns have none.

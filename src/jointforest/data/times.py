@@ -201,10 +201,8 @@ _YEAR = re.compile(r"\d{4}")
 
 
 def _check_text(text: str) -> None:
-    """Raise ValueError of a text that is no date, with what to write; of an offset after a date without a time.
-
-    Python would read the offset in 2024-02-01+23:00 as a time of day.
-    """
+    """Raise ValueError of a text that is no date, with what to write; of an offset after a date without a time."""
+    # Python would read the offset in 2024-02-01+23:00 as a time of day.
     day = _DAY.fullmatch(text)
     if day is None:
         whole_year = f"; the year {text} is: between '{text}-01-01' and '{text}-12-31'" if _YEAR.fullmatch(text) else ""

@@ -187,10 +187,6 @@ def compare_tables(
     n_jobs : int or None
         Threads; the result does not depend on it.
 
-    Returns
-    -------
-    TableComparison
-
     Raises
     ------
     ValueError

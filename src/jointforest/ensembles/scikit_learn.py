@@ -18,8 +18,8 @@ from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
 
 def read_trees(model: Any) -> Ensemble:
-    """A fitted tree, forest or forest of extra trees: shares of classes, or numbers, averaged. Several targets are
-    refused."""
+    """A fitted tree, forest or forest of extra trees: shares of classes, or numbers, averaged."""
+    # Several targets are refused.
     check_is_fitted(model)
     if model.n_outputs_ != 1:
         raise ValueError(f"{model_library(model)} has {model.n_outputs_} targets; train one model for each")

@@ -23,14 +23,10 @@ MODELS = 4
 class Known:
     """Evidence of one row.
 
-    shown : ShownJoint
     said : list or dict or None. As `state.read_evidence` reads it.
 
-    conditions : dict of column name to condition
-    sentence : str
     model : Distribution. The joint, conditioned on which cells are missing.
     evidence : Evidence. The other conditions.
-    state : PosteriorState
     is_density : bool. Whether p(evidence) is no probability: numbers without a grid have values, or there are
         likelihoods.
 

@@ -362,9 +362,7 @@ def _of_table(shown: ShownJoint, number: Any) -> tuple[np.ndarray, dict[str, str
 
 class _TableRows(NamedTuple):
     """Rows of the table, (m, d), and texts by place among these rows and column: of levels never seen, and of ranges.
-
-    Both are missing in X.
-    """
+    Both are missing in X."""
 
     X: np.ndarray
     unseen: dict[tuple[int, int], str]

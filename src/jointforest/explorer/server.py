@@ -59,13 +59,7 @@ _HEADERS = {
 
 
 class Refused(Exception):
-    """A request that is not answered.
-
-    Parameters
-    ----------
-    status : int
-    text : str
-    """
+    """A request that is not answered."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -75,14 +69,9 @@ class Refused(Exception):
 class App:
     """The page and its questions, an ASGI application.
 
-    Parameters
-    ----------
-    shown : ShownJoint or ShownHistories
-        What the page shows; another one may take its place at any time.
-    port : int
-        Where it is served: what the headers Host and Origin must name.
-    token : str
-        First part of every path.
+    shown : ShownJoint or ShownHistories. What the page shows; another one may take its place at any time.
+    port : int. Where it is served: what the headers Host and Origin must name.
+    token : str. First part of every path.
 
     newest : dict of (page, question) to int. Number of the newest question of each page and kind, of the last `NEWEST`
         of these pairs.

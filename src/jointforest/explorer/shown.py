@@ -66,7 +66,6 @@ class ShownBins(NamedTuple):
 class ShownJoint:
     """What a page shows.
 
-    joint : Joint
     title : str. Name of its file.
     rows : frame, optional. A table whose rows the page shows and counts in addition to the joint.
     trained : Ensemble, optional. A trained model whose expected predictions are asked for.

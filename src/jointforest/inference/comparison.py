@@ -42,7 +42,6 @@ class Relation(NamedTuple):
     column : tuple of int. Numbers of two or more columns, each once.
     coefficient : tuple of float. None 0.
     op : str. One of `RELATIONS`.
-    bound : float
     """
 
     column: tuple[int, ...]

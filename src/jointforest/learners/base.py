@@ -206,10 +206,8 @@ def as_frame(X: Any) -> Any:
 
 
 def read_training_rows(frame: Any, kinds: Mapping[str, Any] | None) -> TableRows:
-    """A frame as learners take it, no cell drawn.
-
-    Raises ValueError if the table cannot be used (each message names the column).
-    """
+    """A frame as learners take it, no cell drawn. Raises ValueError if the table cannot be used (each message names the
+    column)."""
     frame = with_names(frame)
     schema = infer_schema(frame, kinds)
     X, _, ranges = encode_ranges(schema, frame)

@@ -49,10 +49,8 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Function(Rule):
-    """Rows that agree in the columns ``of`` agree in ``column``: ``Dest, Distance -> Origin``.
-
-    Of a single column it may hold both ways: ``education <-> education_num``.
-    """
+    """Rows that agree in the columns ``of`` agree in ``column``: ``Dest, Distance -> Origin``. Of a single column it
+    may hold both ways: ``education <-> education_num``."""
 
     kind: ClassVar[str] = "function"
     of: tuple[str, ...]
@@ -142,11 +140,9 @@ class MissingTogether(Rule):
 
 @dataclass(frozen=True)
 class MissingWhere(Rule):
-    """A column is missing in the rows where others have certain values, and in no others.
-
-    ``CancellationCode missing iff Cancelled = 0``, or of several columns ``delay missing iff (a, b) in {(1, 0)}``.
-    If it is not mutual, cells of other rows may be missing, too: ``shoe_size missing if runs = no``.
-    """
+    """A column is missing in the rows where others have certain values, and in no others. ``CancellationCode missing
+    iff Cancelled = 0``, or of several columns ``delay missing iff (a, b) in {(1, 0)}``. If it is not mutual, cells of
+    other rows may be missing, too: ``shoe_size missing if runs = no``."""
 
     kind: ClassVar[str] = "missing where"
     column: str

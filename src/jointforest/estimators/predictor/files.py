@@ -1,7 +1,5 @@
-"""Predictors in files: the file of their joint, to which the other members and the pool are added.
-
-`jf.load` reads the joint from it. Nothing in a file is executed, and every field is checked.
-"""
+"""Predictors in files: the file of their joint, to which the other members and the pool are added. `jf.load` reads the
+joint from it. Nothing in a file is executed, and every field is checked."""
 
 from __future__ import annotations
 
@@ -50,10 +48,7 @@ from .pooling import LEVELS, ClassPool, NumberPool, Pool
 class Saved(NamedTuple):
     """What a file holds of a predictor.
 
-    joint : Distribution
     kind : {"classifier", "regressor"}
-    members : dict of str to Member
-    pool : Pool
     known : float64 array (d,). How often each feature is known at learning.
     seed : int. Of draws.
     alone : int or None. Place of the member that alone answers rows without missing cells.

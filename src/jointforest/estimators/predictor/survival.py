@@ -244,9 +244,7 @@ class Times(NamedTuple):
 
 def target_of(y: Any) -> Times | None:
     """Times to an event of a structured array or a frame of two columns, one of booleans or 0 and 1; None of another y.
-
-    Raises ValueError if there is no such column, a time is missing, negative or infinite, or no event has happened.
-    """
+    Raises ValueError if there is no such column, a time is missing, negative or infinite, or no event has happened."""
     if isinstance(y, np.ndarray) and y.dtype.names:
         cells = {name: y[name] for name in y.dtype.names}
     elif nw.dependencies.is_into_dataframe(y) and len(nw.from_native(y, eager_only=True).columns) > 1:

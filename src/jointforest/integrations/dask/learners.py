@@ -51,11 +51,8 @@ class DaskRows:
 
 
 def dask_table(X: Any, y: Any = None) -> dd.DataFrame:
-    """The Dask frame X, a series ``y`` as its last column.
-
-    Raises TypeError if it is no Dask frame, or ``y`` no Dask series. Raises ValueError if they have other numbers of
-    partitions.
-    """
+    """The Dask frame X, a series ``y`` as its last column. Raises TypeError if it is no Dask frame, or ``y`` no Dask
+    series. Raises ValueError if they have other numbers of partitions."""
     if not isinstance(X, dd.DataFrame):
         what = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
         hint = "dask.dataframe.from_dask_array(X, columns=names)" if what == "dask.Array" else "dask.dataframe.from_map"

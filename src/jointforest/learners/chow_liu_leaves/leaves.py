@@ -25,15 +25,9 @@ from .learn import Boxes, Counted, Edges, PairCounts, counted_rows, edges_of, le
 class CodedRows(NamedTuple):
     """A table to learn from, and the same table as codes, on which the trees are grown.
 
-    Attributes
-    ----------
-    schema : Schema
-        Of the table.
-    scales : tuple of d Scale
-    codes : int32 array (n, d)
-        Of filled cells; the number of codes where missing.
-    rows : Rows
-        The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
+    schema : Schema. Of the table.
+    codes : int32 array (n, d). Of filled cells; the number of codes where missing.
+    rows : Rows. The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
     """
 
     schema: Schema
@@ -78,9 +72,7 @@ def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
 
 def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float) -> ChowLiuForest:
     """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
-
-    Raises ValueError if the batches have other rows than they had before.
-    """
+    Raises ValueError if the batches have other rows than they had before."""
     edges, n = _edges(table), sampled.sample.n
     of_values = trees_of_values(table, trees)
     route = Route(table.schema, kernel_columns(table.schema), of_values, seed, sampled.weights, table.rows.first)

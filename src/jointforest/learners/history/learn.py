@@ -27,13 +27,7 @@ Tell = Callable[[str], None]
 def learn_histories(prepared: Prepared, seed: int, constants: Constants, tell: Tell) -> HistoryModel:
     """The model of histories.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    seed : int
-    constants : Constants
-    tell : function of a text
-        Told what is done.
+    tell : function of a text. Told what is done.
     """
     columns = choose_changes(prepared, seed, constants)
     coded = _code(columns, prepared)
@@ -107,10 +101,8 @@ def choose_changes(prepared: Prepared, seed: int, constants: Constants) -> Histo
 def _may_change(
     columns: HistoryColumns, prepared: Prepared, j: int, is_first: np.ndarray, constants: Constants
 ) -> bool:
-    """Whether a row variable is a column of numbers, none missing, with enough of them in bins of several values.
-
-    Without a grid, its values must not repeat: the mass of an unknown value that repeats a later one is not drawn.
-    """
+    """Whether a row variable is a column of numbers, none missing, with enough of them in bins of several values."""
+    # Without a grid, its values must not repeat: the mass of an unknown value that repeats a later one is not drawn.
     variable = columns.rows[j]
     coding = variable.coding
     if variable.source < 0 or coding.column.is_categorical or coding.has_missing:

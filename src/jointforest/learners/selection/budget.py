@@ -10,24 +10,18 @@ from ...runtime.parameters import Number, check
 class Budget(NamedTuple):
     """How much work a choice may take.
 
-    Attributes
-    ----------
-    seconds : float
-        Expected time on two cores for 32,561 rows of 15 columns; with ``is_clock``, the limit.
-    is_clock : bool
-        Whether the clock decides what is left out. Named budgets decide by the size of the table alone: the same on any
-        machine.
-    n_states, n_members, n_passes : int
-        Most states of hidden trees; how many trees; most passes over the rows.
-    n_trees, n_chow_liu : int
-        Trees of an adversarial forest, and of one with Chow-Liu leaves, which take long to ask; 0: none.
-    rows : int
-        Most rows on which candidates are compared.
-    held_rows : int
-        Validation rows that a small table needs: so many of its five folds are held out, one after the other.
-    chooses_settings : bool
-        Whether there is time to choose settings. If so, learners are also compared on large tables. Hidden trees of
-        small tables start in two ways. Those of larger tables choose their passes, states and number of trees.
+    seconds : float. Expected time on two cores for 32,561 rows of 15 columns; with ``is_clock``, the limit.
+    is_clock : bool. Whether the clock decides what is left out. Named budgets decide by the size of the table alone:
+        the same on any machine.
+    n_states, n_members, n_passes : int. Most states of hidden trees; how many trees; most passes over the rows.
+    n_trees, n_chow_liu : int. Trees of an adversarial forest, and of one with Chow-Liu leaves, which take long to ask;
+        0: none.
+    rows : int. Most rows on which candidates are compared.
+    held_rows : int. Validation rows that a small table needs: so many of its five folds are held out, one after the
+        other.
+    chooses_settings : bool. Whether there is time to choose settings. If so, learners are also compared on large
+        tables. Hidden trees of small tables start in two ways. Those of larger tables choose their passes, states and
+        number of trees.
     """
 
     seconds: float

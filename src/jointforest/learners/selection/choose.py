@@ -42,31 +42,17 @@ _BAR = 1_000
 class Task(NamedTuple):
     """A table to learn the joint distribution of.
 
-    Attributes
-    ----------
-    schema : Schema
-    cells : float64 array (n, d)
-        Encoded and snapped.
-    holdout : float64 array (m, d), optional
-        Validation rows.
-    budget : Budget
-    seed : int
-    start : float
-        When the clock was started, in seconds of `time.monotonic`.
-    tell : callable
-        Called with each line of progress.
-    reduced : Reduced, optional
-        The table without what its rules determine, which is what is learned.
-    folds : tuple of Fold
-        Those to compare in, whose models are wanted too; empty: they are cut here.
-    objective : {"draws", "likelihood"}
-        As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its draws.
-    with_forests : bool
-        Whether forests are candidates beside hidden trees.
-    ranges : Ranges, optional
-        Which cells are ranges; candidates are compared on draws from these.
-    with_factors : bool
-        Whether hidden trees of factors may be candidates.
+    cells : float64 array (n, d). Encoded and snapped.
+    holdout : float64 array (m, d), optional. Validation rows.
+    start : float. When the clock was started, in seconds of `time.monotonic`.
+    tell : callable. Called with each line of progress.
+    reduced : Reduced, optional. The table without what its rules determine, which is what is learned.
+    folds : tuple of Fold. Those to compare in, whose models are wanted too; empty: they are cut here.
+    objective : {"draws", "likelihood"}. As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its
+        draws.
+    with_forests : bool. Whether forests are candidates beside hidden trees.
+    ranges : Ranges, optional. Which cells are ranges; candidates are compared on draws from these.
+    with_factors : bool. Whether hidden trees of factors may be candidates.
     """
 
     schema: Schema
@@ -138,11 +124,7 @@ class Task(NamedTuple):
 class Recipe(NamedTuple):
     """How the chosen model is learned, so that other rows of its table can be learned from in the same way.
 
-    Attributes
-    ----------
-    learners : tuple of K learners
-    weight : float64 array (K,)
-        Of each in the mixture.
+    weight : float64 array (K,). Of each in the mixture.
     """
 
     learners: tuple[AdversarialForest | HiddenTreeForest, ...]
@@ -155,9 +137,7 @@ class Recipe(NamedTuple):
 
 class Chosen(NamedTuple):
     """The model, how it was learned, the contents of its `FitReport`, and the same learned in each of `Task.folds`.
-
-    There are no models of folds where nothing was compared.
-    """
+    There are no models of folds where nothing was compared."""
 
     model: Distribution
     recipe: Recipe
@@ -284,20 +264,14 @@ def _in_folds(cells: np.ndarray, folds: list[Fold]) -> tuple[list[Split], str]:
 class Compared(NamedTuple):
     """A candidate's results on the validation rows.
 
-    Attributes
-    ----------
-    candidate : Candidate
-    log_density : float64 array (m,)
-        Of the validation rows of all splits, one after the other.
-    told_apart : float
-        Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several splits or few rows,
-        and where the objective is likelihood.
-    seconds : float
-        To learn in all splits, and to compute the log-densities.
-    models : tuple of Distribution
-        Of each split, where `Task.folds` asks for them; else of the first alone, as models take memory.
-    costs : tuple of arrays
-        Of each split, distances of draws to held-out rows (`matching_costs`), where a candidate is chosen by them.
+    log_density : float64 array (m,). Of the validation rows of all splits, one after the other.
+    told_apart : float. Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several
+        splits or few rows, and where the objective is likelihood.
+    seconds : float. To learn in all splits, and to compute the log-densities.
+    models : tuple of Distribution. Of each split, where `Task.folds` asks for them; else of the first alone, as models
+        take memory.
+    costs : tuple of arrays. Of each split, distances of draws to held-out rows (`matching_costs`), where a candidate is
+        chosen by them.
     """
 
     candidate: Candidate
@@ -383,15 +357,9 @@ def _score(model: Distribution, learned: np.ndarray, seed: int) -> float:
 class Decision(NamedTuple):
     """Which candidates are used.
 
-    Attributes
-    ----------
-    weight : float64 array (K,)
-        Of each candidate.
-    best : int
-        Number of the best one alone.
-    mixture : float
-        Mean log-density of the mixture; NaN where there is none.
-    why : str
+    weight : float64 array (K,). Of each candidate.
+    best : int. Number of the best one alone.
+    mixture : float. Mean log-density of the mixture; NaN where there is none.
     """
 
     weight: np.ndarray
@@ -401,11 +369,9 @@ class Decision(NamedTuple):
 
 
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
-    """The weights of candidates for a table of d columns: those of `decide_by_likelihood`, or fewer beside another.
-
-    The last candidate may be one for draws. It has the largest weight with which draws are nearer to held-out rows, and
-    the validation log-likelihood is as high but for what a mixture must gain.
-    """
+    """The weights of candidates for a table of d columns: those of `decide_by_likelihood`, or fewer beside another."""
+    # The last candidate may be one for draws. It has the largest weight with which draws are nearer to held-out rows,
+    # and the validation log-likelihood is as high but for what a mixture must gain.
     if not compared[-1].candidate.is_for_draws or len(compared) == 1:
         return decide_by_likelihood(compared, d, seed, may_mix)
     decision = decide_by_likelihood(compared[:-1], d, seed, may_mix)
@@ -432,11 +398,9 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
 
 
 def decide_by_likelihood(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
-    """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough.
-
-    A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation
-    log-likelihood: a forest in a mixture may raise the likelihood and weaken the dependence of the columns.
-    """
+    """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough."""
+    # A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation
+    # log-likelihood: a forest in a mixture may raise the likelihood and weaken the dependence of the columns.
     means = np.array([one.mean for one in compared])
     is_good = have_good_draws(np.array([one.told_apart for one in compared]))
     best = int(np.where(is_good, means, -np.inf).argmax())
@@ -482,14 +446,9 @@ def have_good_draws(score: np.ndarray) -> np.ndarray:
 class _Ending(NamedTuple):
     """What there is time for.
 
-    Attributes
-    ----------
-    weight : float64 array (K,)
-        Of each candidate.
-    rows : integer array or None
-        The rows to learn them from; None: the models of the comparison are kept.
-    left_out : list of str
-        What there is no time for.
+    weight : float64 array (K,). Of each candidate.
+    rows : integer array or None. The rows to learn them from; None: the models of the comparison are kept.
+    left_out : list of str. What there is no time for.
     """
 
     weight: np.ndarray
@@ -498,10 +457,8 @@ class _Ending(NamedTuple):
 
 
 def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: list[Split]) -> _Ending:
-    """What the clock leaves time for: the decision, else the best candidate, else that from a share of the rows.
-
-    Where there is time for no more rows than it has seen, it is as it was learned from those.
-    """
+    """What the clock leaves time for: the decision, else the best candidate, else that from a share of the rows."""
+    # Where there is time for no more rows than it has seen, it is as it was learned from those.
     n, seen, weight, best = len(task.cells), len(splits[0].learn), decision.weight, decision.best
     everything = np.arange(n)
     if len(splits) == 1 and seen == n:
@@ -524,11 +481,9 @@ def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: l
 
 
 def mixture_weights(log_density: np.ndarray) -> np.ndarray:
-    """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K).
-
-    The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
-    members say nothing.
-    """
+    """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K)."""
+    # The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
+    # members say nothing.
     top = log_density.max(axis=1)
     known = np.isfinite(top)
     density = np.exp(log_density[known] - top[known, None])

@@ -25,7 +25,6 @@ from .structure_kernels import MIXED
 class Restricted(NamedTuple):
     """Trees of some of the leaves.
 
-    trees : Trees
     log_weight : float64 array (l,). Sums to 1 over all leaves.
     tree, old_tree : int64 arrays (l,), (t,). Tree of each leaf, and which tree each one was.
     leaf : int64 array (l,). Which leaf each one was.
@@ -337,8 +336,7 @@ def _cut_column(
     forest: Forest, evidence: Evidence, slot: int, region: int, leaf: np.ndarray, mass: np.ndarray, within: float
 ) -> tuple[np.ndarray, np.ndarray, Pieces]:
     """A numeric slot cut to a region: the masses of atoms of the leaves (n, A), and pieces, each with the place of its
-    leaf among these, ascending. A leaf whose continuous part has no mass there has no pieces.
-    """
+    leaf among these, ascending. A leaf whose continuous part has no mass there has no pieces."""
     columns, leaves = forest.columns, forest.leaves
     of, number = pieces_of_slot(leaves, slot, leaf)
     start, run, log_mass = runs_inside(columns, leaves, evidence, leaf[of], slot, number, region)

@@ -69,11 +69,7 @@ def posterior(forest: Forest, evidence: Evidence) -> LeafPosterior:
 class OneRow:
     """One row of evidence, weighed once for the questions about all columns; `by_chunks` reads it.
 
-    Parameters
-    ----------
-    forest : Forest
-    evidence : Evidence
-        One row.
+    evidence : Evidence. One row.
     """
 
     def __init__(self, forest: Forest, evidence: Evidence) -> None:
