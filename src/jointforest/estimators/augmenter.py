@@ -49,8 +49,7 @@ class JointAugmenter(Learner):
     classes_ : array (K,)
         Sorted; only with "auto" or a dict.
     n_features_in_ : int
-    feature_names_in_ : array of str
-        Only if fitted on a frame.
+    feature_names_in_ : array of str, only if fitted on a frame
 
     Notes
     -----
@@ -88,10 +87,6 @@ class JointAugmenter(Learner):
             None may be missing.
         sample_weight : array-like (n,), optional
             Weights of the rows in learning, not negative.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -168,8 +168,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     indicated_ : tuple of int
         Columns that have an indicator.
     n_features_in_ : int
-    feature_names_in_ : array of str
-        Only if fitted on a frame.
+    feature_names_in_ : array of str, only if fitted on a frame
 
     Notes
     -----
@@ -216,10 +215,6 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         y : ignored
         sample_weight : array-like (n,), optional
             Weights of the rows in learning, not negative. A row of weight 0 is left out.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -111,10 +111,6 @@ class ForestOutlierDetector(OutlierMixin, Learner):
             Weights of the rows in learning, not negative. A row of weight 0 is left out; the threshold takes the others
             alike.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError
@@ -160,10 +156,6 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         sample_weight : str, optional
             The column that holds the weights of the rows in learning; it is no part of the joint. The threshold takes
             rows alike.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -235,10 +235,6 @@ class TableLearner(TableScores):
             Weights of the rows, not negative: how much a row counts in the trees and in the leaves; their size does not
             matter. A row of weight 0 is left out. Kinds of columns and the background take the others as they are.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError
@@ -276,10 +272,6 @@ class TableLearner(TableScores):
             with a method ``fold``, see ``docs/how-to/clusters.md``.
         sample_weight : str, optional
             The column that holds the weights of the rows, as `fit` takes them; it is no part of the joint.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -118,7 +118,6 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     frame : frame, optional
         Rows to compare with; its missing cells are left out. Of a posterior, give the rows that satisfy its evidence.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -241,7 +240,6 @@ def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = Non
     distribution : Joint, or Posterior of one row of evidence
     column : str
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -283,7 +281,6 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
     evidence : sequence of str
         Texts of conditions, such as ``["sex = Female", "age >= 40"]``; each is added to all before it.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------

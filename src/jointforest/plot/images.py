@@ -49,8 +49,6 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import numpy as np
     >>> import jointforest as jf
     >>> from jointforest import plot

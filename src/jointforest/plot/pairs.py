@@ -59,7 +59,6 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     frame : frame, optional
         Rows to compare with. Of a posterior, give the rows that satisfy its evidence.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -74,8 +73,6 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()
@@ -315,7 +312,6 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
     columns : sequence of str, optional
         Default: the 30 columns that depend most on others.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -336,8 +332,6 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_

@@ -49,7 +49,6 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
     most : int
         Most steps; columns that matter less are one step together.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -118,7 +117,6 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
     most : int
         Most columns: those whose mean absolute value is largest.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -234,7 +232,6 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
     most : int
         Most cells: the most unusual ones.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -323,7 +320,6 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
     bins : int
         Groups of rows of about the same probability, each of as many rows.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -405,7 +401,6 @@ def fidelity(found: Fidelity, most: int = 12, ax: Axes | None = None) -> Axes:
     most : int
         Most columns, and most pairs.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------

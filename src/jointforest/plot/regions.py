@@ -35,7 +35,6 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     frame : frame, optional
         Rows to draw.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -54,8 +53,6 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()[["species", "flipper_length_mm", "bill_length_mm"]]

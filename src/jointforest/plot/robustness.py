@@ -34,7 +34,6 @@ def accuracy_by_epsilon(
         Whether the predictions were right.
     thresholds : sequence of floats
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------
@@ -84,7 +83,6 @@ def epsilon_against_density(uncertainty: Uncertainty, ax: Axes | None = None) ->
     uncertainty : Uncertainty
         From ``uncertainty`` of a classifier or a joint.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------

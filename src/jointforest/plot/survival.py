@@ -43,7 +43,6 @@ def survival(
     standard_errors : bool
         Whether to shade two standard errors on both sides.
     ax : Axes, optional
-        Where to draw; default: a new figure.
 
     Returns
     -------

@@ -68,8 +68,6 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import jointforest as jf
     >>> from jointforest import plot
     >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_

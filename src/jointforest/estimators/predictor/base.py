@@ -65,10 +65,6 @@ class JointPredictor(Learner):
         y : series or array (n,)
             Target; none may be missing. Its name, or "y", is that of the last column of ``joint_``.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError, TypeError

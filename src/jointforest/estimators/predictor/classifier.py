@@ -56,8 +56,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     fitted_by : PredictorReport or None
         What was compared and chosen; ``fitted_by.in_words`` is a sentence. Files do not keep it.
     n_features_in_ : int
-    feature_names_in_ : array of str
-        Only if fitted on a frame.
+    feature_names_in_ : array of str, only if fitted on a frame
 
     See Also
     --------

@@ -66,8 +66,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     fitted_by : PredictorReport or None
         What was compared and chosen; ``fitted_by.in_words`` is a sentence. Files do not keep it.
     n_features_in_ : int
-    feature_names_in_ : array of str
-        Only if fitted on a frame.
+    feature_names_in_ : array of str, only if fitted on a frame
 
     See Also
     --------
@@ -101,10 +100,6 @@ class JointRegressor(RegressorMixin, JointPredictor):
             until when the row was observed. Then members are regressions of the hazard and the joint, ``boosting`` and
             ``budget`` are not used, `predict` tells the mean time up to the last event, `predict_survival_function` the
             curves, and `score` is the C-index.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

@@ -193,10 +193,6 @@ class DaskLearner(DaskEstimator):
         sample_weight : str, optional
             The column of X that holds the weights of the rows; it is no part of the joint.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         TypeError
@@ -223,10 +219,6 @@ class DaskPredictor(DaskEstimator):
             The column of X that is the target, or the target beside X, with the same partitions and a name.
         sample_weight : str, optional
             The column of X that holds the weights of the rows; it is no part of the joint.
-
-        Returns
-        -------
-        self
 
         Raises
         ------
@@ -307,10 +299,6 @@ class HistoryForest(WithClient, history_forest.HistoryForest):
         y : ignored
         group, order : str
             Columns of subjects and times; both are needed, because the rows of a Dask frame have no order.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

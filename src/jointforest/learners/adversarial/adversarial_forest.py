@@ -145,7 +145,6 @@ class AdversarialForest(TableLearner):
     Attributes
     ----------
     joint_ : Joint
-        The model.
     oob_accuracy_ : list of float
         Out-of-bag accuracy of each round's forest, real against synthetic, on the rows that trees are grown on. The
         last may be of the forest's first two or four trees: see ``docs/concepts/adversarial-forest.md``.

@@ -104,10 +104,6 @@ class GenerativeForest(Learner):
             Weights of the rows, at least 0: how much a row counts in the trees and in the leaves. A row of weight 0 is
             left out; kinds of columns, ``min_samples_leaf`` and the background take the other rows as they are.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError, TypeError
@@ -139,10 +135,6 @@ class GenerativeForest(Learner):
             The column to predict; none of its cells may be missing.
         sample_weight : str, optional
             The column that holds the weights of the rows; they count as `fit` has it, over their mean.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

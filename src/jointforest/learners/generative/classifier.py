@@ -125,8 +125,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         At most 500 rows of learning, drawn at random and encoded (level codes, NaN where missing): what `uncertainty`
         compares with.
     n_features_in_ : int
-    feature_names_in_ : array of str
-        Only if fitted on a frame.
+    feature_names_in_ : array of str, only if fitted on a frame
 
     References
     ----------

@@ -25,75 +25,20 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
     Parameters
     ----------
-    n_estimators : int
-        Number of trees.
     criterion : {"squared_error"}
-    max_features : "sqrt", "log2", None, int or float
-        Columns tried at each split (None: all; a float: that share).
-    max_depth, max_leaf_nodes : int or None
-        Limits of each tree; with ``max_leaf_nodes`` the best splits are made first.
-    min_samples_split : int
-        Fewest rows of a node that is split.
-    min_samples_leaf : int or "auto"
-        Fewest rows of a leaf; "auto" tries 1, 4 and 12 with a few trees each, and takes what predicts out-of-bag rows
-        best when 30 % of their cells are hidden (1 with ``bootstrap=False``).
-    bootstrap : bool
-        Whether each tree is grown on rows drawn with replacement, or on all.
-    max_samples : int, float or None
-        Number (or share) of the rows that a bootstrap draws; None: as many as there are.
-    leaf : {"normal", "auto", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"}
-        Density of numbers in a leaf, truncated to the leaf's box, so that the whole integrates to 1. "normal": a
-        truncated normal with the mean of the leaf's values, whose untruncated parent has their standard deviation.
-        "auto": "quantile" for the features whose distribution over the table normals bend (rows drawn from the joint
-        are more than 0.01 away), unless out-of-bag rows are less probable then, or predicted worse; truer densities,
-        but learning takes two to five times as long and rows with missing cells five to fifteen times.
-        "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
-        "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are mixtures of
-        products, learned with LearnSPN, the others as "normal".
-        "chow_liu": Chow-Liu trees on the codes of each column's own scale, the target among them; ``joint_`` is then
-        hidden trees, whose conditionals predict (``beta_`` is 1). Trees have at most 120 leaves of 12 rows unless said
-        otherwise, and each leaf has tables of its own: take 10 to 20 trees. ``robustness`` is refused, and there is no
-        ``min_spread_``; ``bounds``, ``smoothing``, ``prior``, ``spread_rows`` and ``min_spread`` have no effect.
     target_in_leaf : {"factorised", "full"}
         Whether a leaf takes the target as independent of the features, or models them together, in its mixture: "full"
-        needs ``leaf="spn"``, for there are no classes to part a leaf by.
-    min_spn_samples : int
-        Fewest rows of a leaf that becomes a mixture.
-    bounds : {"no", "auto", "local", "global"}
-        Support of a leaf's density: its box ("no"); the box with its open sides cut at the column's span ("global"),
-        or only where the leaves would put the mass of more than five rows beyond all data ("auto"); the span of the
-        leaf's own values ("local").
-    smoothing : float or "auto"
-        Pseudo-rows added to a leaf's levels, in all with the prior "marginal", for each level with "uniform"; "auto"
-        takes 0.3 or, where these predict out-of-bag rows better when 30 % of their cells are hidden, 2.
-    prior : {"marginal", "uniform"}
-        Where pseudo-rows come from: the column's own frequencies, or all levels alike.
-    spread_rows : float
-        Pseudo-rows with which the variance in a leaf is drawn to the column's pooled within-leaf variance.
-    min_spread : float or "auto"
-        Smallest standard deviation in a leaf, in units of the column's; "auto" chooses it for each column, so that
-        out-of-bag cells are most probable (0.1 with ``bootstrap=False``).
-    epsilon : float
-        Weight of the background, a wide distribution of the whole table; 0 leaves it out, and rows far from all others
-        may then have density 0.
-    combine : {"weighted", "trees", "mixture"}
-        How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
-        conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
-    beta : float in 0..1 or "auto"
-        The exponent of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
-        hidden (0 with ``bootstrap=False``).
+        needs ``leaf="spn"``, because there are no classes by which to divide a leaf.
     conformal : bool
         Whether training rows are kept (5,000 at most) so that `predict_interval`'s intervals have a
         guarantee: see ``docs/how-to/conformal-intervals.md``. Needs ``bootstrap=True``; trees are then asked without
         the background.
-    kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
-    extra : {"refuse", "ignore"}
-        What becomes of columns that `fit` did not see, in frames to be predicted: an error that names them, or nothing.
-        The target's own column is never looked at.
-    n_jobs : int or None
-        Threads (-1: all cores). The result does not depend on it.
-    random_state : int, RandomState or None
+    n_estimators, max_features, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf, bootstrap, max_samples
+        As of `GenerativeForestClassifier`.
+    leaf, min_spn_samples, bounds, smoothing, prior, spread_rows, min_spread, epsilon, combine, beta, kinds, extra
+        As of `GenerativeForestClassifier`.
+    n_jobs, random_state
+        As of `GenerativeForestClassifier`.
 
     Attributes
     ----------
@@ -108,8 +53,7 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
     feature_importances_ : float64 array (p,)
         Share of each feature in what the splits take off the target's variance (the mean over trees).
     n_features_in_ : int
-    feature_names_in_ : array of str
-        Only if fitted on a frame.
+    feature_names_in_ : array of str, only if fitted on a frame
 
     References
     ----------

@@ -88,10 +88,6 @@ class HistoryForest(Estimator):
             The column of times, numbers or dates. Rows of a subject with the same time keep their order in the table.
             Without ``order``, all rows do.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError
@@ -120,10 +116,6 @@ class HistoryForest(Estimator):
             ``docs/how-to/clusters.md``.
         group, order : str
             As of `fit`. An engine needs ``order``, because its batches have none.
-
-        Returns
-        -------
-        self
 
         Raises
         ------

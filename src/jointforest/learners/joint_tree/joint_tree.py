@@ -101,7 +101,6 @@ class JointTree(TableLearner):
     Attributes
     ----------
     joint_ : Joint
-        The model.
     feature_names_in_ : ndarray of str
         Only after frames.
     n_features_in_ : int
