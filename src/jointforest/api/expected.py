@@ -166,9 +166,8 @@ class ExpectedPredictor:
         - ``"sample"``: the mean over ``n_draws`` completions, stratified, corrected by the exact mean of the log-odds.
         - ``"auto"``: exact for rows with at most 4096 combinations of cells, completions for the others.
 
-        All of this is of a joint that is one forest. With any other joint "auto" is exact for rows that lack at most
-        one of the columns that the model splits, and takes draws for the others, numbers included; `standard_error`
-        is their standard error. There is no "probit", and "exact" refuses rows that would need draws.
+        Of a joint that is no single forest, "auto" is exact for rows that lack at most one of the columns that the
+        model splits, and takes draws for the others; there is no "probit", and "exact" refuses such rows.
 
         Parameters
         ----------
@@ -231,16 +230,12 @@ class ExpectedPredictor:
     def standard_error(self, X: Any, method: str = "auto") -> np.ndarray:
         """Standard errors of `predict` (of numbers) or `predict_proba`, where they are means over draws; 0 elsewhere.
 
-        A joint that is one forest needs draws only of classes by log-odds and of exponentials; these are stratified and
-        corrected by an exact mean, so that they are closer than the error says. Of any other joint
-        (hidden trees, mixtures) all rows that lack two or more of the model's split columns are means over
-        ``n_draws`` completions: four times as many draws halve the error.
+        A joint that is one forest needs draws only of classes by log-odds and of exponentials. Of any other joint all
+        rows that lack two or more of the model's split columns are means over ``n_draws`` completions.
 
         Parameters
         ----------
-        X : frame of n rows
-            As of `predict`.
-        method : {"auto", "exact", "probit", "sample"}
+        X, method
             As of `predict_proba`.
 
         Returns

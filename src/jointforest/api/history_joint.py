@@ -437,9 +437,8 @@ class HistoryJoint:
         """Fill the missing cells given the whole history, rows before and after; every known cell stays what it is.
 
         An imputed mean of a number lies between the mean of the joint and the straight line in time between the known
-        neighbours in its column. If only one neighbour is known, its value replaces the line. How near to the line was
-        learned for each column, from hidden cells of held-out subjects: between known cells, after the last one, and
-        before the first one. So imputed means are not exactly those of the joint. Imputed draws are.
+        neighbours in its column. How near to the line was learned for each column. Imputed draws are
+        those of the joint.
 
         Parameters
         ----------
@@ -586,33 +585,24 @@ class HistoryJoint:
     def explore(self, data: Any = None, *, title: str = "joint", port: int = 0, browser: bool | None = None) -> Any:
         """A page in the browser that shows histories: one subject's rows with a forecast, or all columns over time.
 
-        Cells can be changed on the page, and the forecast follows. In a notebook the page is shown there, live where
-        anywidget is installed (``pip install 'jointforest[notebook]'``). Elsewhere it is served to this machine alone,
-        by a thread, until it is closed or Python ends.
+        Cells can be changed on the page, and the forecast follows. Where it is shown: see `Joint.explore`.
 
         Parameters
         ----------
         data : frame of N rows, optional
             Histories to look at. Without them the page draws subjects from the joint.
-        title : str
-            What the page calls the joint, such as the name of its file.
-        port : int
-            0: any that is free.
-        browser : bool, optional
-            Whether to open the page in the browser, from a notebook too; False serves it and opens nothing.
+        title, port, browser
+            As of `Joint.explore`.
 
         Returns
         -------
         Explorer or NotebookExplorer
-            With ``close()`` and ``show(joint)``, which shows another joint on the same page; in the browser with
-            ``url`` and ``wait()``, too.
+            As of `Joint.explore`.
 
         Raises
         ------
-        ImportError
-            Without ``pip install 'jointforest[explore]'``.
-        OSError
-            If the port is taken.
+        ImportError, OSError
+            As of `Joint.explore`.
         ValueError
             If the table lacks the column of subjects or of times.
 

@@ -421,10 +421,8 @@ class Joint:
     def check(self, frame: Any, key: str | None = None, *, n_jobs: int | None = -1) -> Check:
         """Which cells of a table are wrong: for every cell the probability of that, its best value, and a reason.
 
-        A cell is the truth, or a typing error, a factor of 10, 100, 1,000 or between units, swapped with its neighbour,
-        a value of the column at random, any value at all, or blank. The other cells of its row may be wrong, too. How
-        often which error occurs is learned from the frame, without a clean row.
-        The error model, and its limits: ``docs/how-to/check-a-table.md``.
+        How often which error occurs is learned from the frame, without a clean row. The error model, and its limits:
+        ``docs/how-to/check-a-table.md``.
 
         Parameters
         ----------
@@ -575,10 +573,9 @@ class Joint:
     def rake(self, frame: Any) -> Joint:
         """The joint nearest to this one whose columns have the marginals of a table, such as that of learning.
 
-        Its density is this one's times a factor of each column whose marginal is more than 0.015 from the table's: of
-        levels (total variation), of numbers and dates constant in as few bins as do (Kolmogorov). So the mean
-        log-density of rows like the table's is higher. Leaves that a factor cuts become mixtures: the joint is larger
-        then, and may be slower to ask.
+        Its density is this one's times a factor of each column whose marginal is more than 0.015 from the table's
+        (total variation of levels, Kolmogorov distance of numbers). Leaves that a factor cuts become mixtures: the
+        joint is larger then, and may be slower to ask.
 
         Parameters
         ----------
@@ -908,9 +905,7 @@ class Joint:
 
         Notes
         -----
-        By sampling all but "kl" are means of bounded numbers over draws from both models; "kl" is one over draws from
-        this one, and its standard error can be trusted if the other has a background. See
-        ``docs/how-to/measure-information.md``.
+        When its standard error can be trusted: ``docs/how-to/measure-information.md``.
 
         Examples
         --------
@@ -1037,12 +1032,8 @@ class Joint:
 
         Parameters
         ----------
-        n : int
-        random_state : None, int, Generator or RandomState
-        missing : bool
-            Also draw which cells are missing, as often as at learning.
-        where : str, optional
-            What holds in all rows: ranges, sets, comparisons of columns, as of `Posterior.sample`.
+        n, random_state, missing, n_jobs, where
+            As of `Posterior.sample`.
 
         Returns
         -------
@@ -1246,14 +1237,10 @@ class Joint:
 
         Parameters
         ----------
-        frame : frame of n rows
-            Any cells may be missing; the target's own are not looked at.
-        target : str
-            A categorical, ordered or boolean column.
+        frame, target, beta
+            As of `robustness`.
         reference : frame of m rows
             Rows to compare densities with: those of learning, or a few hundred of them.
-        beta : float in 0..1
-            How trees are combined, see `predict`.
         fragile, unlikely : float
             A prediction with an epsilon (see `robustness`) below ``fragile`` is fragile; a row with a density below
             that of all but ``unlikely`` percent of the reference is unlikely.

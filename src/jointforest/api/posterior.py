@@ -315,15 +315,12 @@ class Posterior:
         Returns
         -------
         Explanation
-            Prints as a table. Each dict of its ``rules`` has ``rule`` (the leaf's box in the query language; '' if it
-            is unbounded), ``weight`` (posterior, all leaves' sum to 1), ``log_weight`` (log p(leaf, evidence)),
-            ``tree``, ``leaf``, ``kind`` ("leaf", "Chow-Liu leaf" or "background") and ``says``: given the
-            leaf and the evidence, by column, ``{"mean", "low", "high"}`` (the interval of equal tails that holds 90 %),
-            or ``{"levels": {level: probability}}`` of the three most probable. Columns of known value are left out.
-            Hidden states have the kind ``"state"``, ``column`` and ``state`` in place of ``leaf``; they are those of
-            the node, in each tree, of which the evidence tells most. A state's rule names what sets it apart: at most
-            three columns, those farthest from the whole table, each with what holds 90 % of it in the state. In
-            mixtures ``part`` is the number of the part.
+            Prints as a table. Each dict of its ``rules`` has ``rule`` (in the query language; '' if it is unbounded),
+            ``weight`` (posterior), ``log_weight``, ``tree``, ``leaf``, ``kind`` ("leaf", "Chow-Liu leaf" or
+            "background") and ``says``: by column ``{"mean", "low", "high"}`` (the interval of equal tails that holds
+            90 %), or ``{"levels": {level: probability}}`` of the three most probable. Hidden states have the kind
+            ``"state"``, ``column`` and ``state``, and a rule of at most three columns, each with what holds 90 % of it.
+            In mixtures ``part`` is the number of the part.
 
         Raises
         ------
@@ -758,14 +755,10 @@ class Posterior:
         random_state : None, int, Generator or RandomState
         missing : bool
             Also draw which cells are missing, as often as at learning.
-        n_jobs : int or None
-            Threads; the draws do not depend on it.
         where : str, optional
-            What holds in all rows: ranges, sets and missing cells, as in `Joint.given`, and comparisons of columns,
-            such as ``"age >= 40, sex in {Female}, arrival > departure, 2 * a < b + 1"``; comparisons are of one row of
-            evidence. All draws are exact; those without comparisons, of one comparison of two columns of levels, or of
-            two of which one is known or has a grid of at most 4,096 cells, need no rejection ("Draws" in
-            ``docs/reference/query-language.md``).
+            What holds in all rows: ranges, sets and missing cells, as in `Joint.given`, and comparisons of columns, of
+            one row of evidence, such as ``"age >= 40, sex in {Female}, arrival > departure, 2 * a < b + 1"``. All draws
+            are exact; which need rejection: ``docs/reference/query-language.md``.
 
         Returns
         -------
@@ -846,14 +839,8 @@ class Posterior:
 
         Parameters
         ----------
-        n : int
-        random_state : None, int, Generator or RandomState
-        missing : bool
-            Also draw which cells are missing, as often as at learning.
-        n_jobs : int or None
-            Threads; the draws do not depend on it.
-        where : str, optional
-            What holds in all rows, as of `sample`.
+        n, random_state, missing, n_jobs, where
+            As of `sample`.
 
         Returns
         -------
@@ -863,10 +850,7 @@ class Posterior:
         Raises
         ------
         ValueError
-            If there are several rows of evidence, or n is no number of rows; of ``where`` as `sample` raises it, while
-            rows are drawn if too few are kept.
-        TypeError
-            If ``where`` is no text.
+            If there are several rows of evidence; and as `sample`.
 
         Examples
         --------

@@ -33,14 +33,7 @@ from .ruled.files import RULED_NAMES, ruled_from_arrays
 from .ruled.ruled import RuledDistribution
 
 FORMAT = 5
-"""Version of the format, which files must have. It changes with the names and meanings of fields.
-
-1: before release 0.1.0; the list of components was called ``parts``, and the schema did not know its number of rows.
-2: before release 0.1.0; hidden trees had no ``missing_at``.
-3: before release 0.1.0; written forms of numbers had no ``lakh``.
-4: before release 0.1.0; leaves of forests had circuits in place of pieces.
-5: release 0.1.0.
-"""
+"""Version of the format, which files must have. It changes with the names and meanings of fields."""
 
 _KEY = "jointforest"  # the only key: safetensors writes several in random order, and equal models give equal bytes
 _MAX_HEADER = 100_000_000  # safetensors' own limit

@@ -122,9 +122,7 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
     -------
     Axes
         Dots to the right raise the prediction. Of columns of numbers the shade shows whether the cell is low or high in
-        its column; dots of levels are grey. Dots of missing cells are left out. The text on the right names, for each
-        column, what lowers the prediction and what raises it: high or low numbers, or the two levels whose dots lie
-        farthest on either side on average.
+        its column; dots of levels are grey. The text on the right names what lowers and what raises the prediction.
 
     Raises
     ------

@@ -228,10 +228,8 @@ class JointPredictor(Learner):
         ----------
         X : frame, array or lists of n rows
             Cells may be missing.
-        groups : None, "auto", list of lists of column names, or dict of name to column names
-            Columns that count as one. "auto": clusters of dependent columns, at most 12.
-        n_coalitions : int, optional
-            Most coalitions of a row. Default: all up to 12 columns, else 512, drawn.
+        groups, n_coalitions
+            As of `ExpectedPredictor.shap`.
         random_state : None, int, Generator or RandomState
             Of the coalitions that are drawn.
 

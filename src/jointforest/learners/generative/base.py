@@ -223,9 +223,7 @@ class GenerativeForest(Learner):
         X, y, sample_weight
             The rows that the forest was fitted on, in their order. Columns are matched by name where both have names.
         **params
-            Parameters of this class; those that say how trees are grown have no effect, but for ``criterion``, which
-            ``feature_importances_`` are in. Where the forest has no
-            bootstrap no row is out of bag, and what would be "auto" is as with ``bootstrap=False``.
+            Parameters of this class; those that say how trees are grown have no effect, but for ``criterion``.
 
         Returns
         -------

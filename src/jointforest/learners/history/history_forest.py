@@ -103,17 +103,13 @@ class HistoryForest(Estimator):
         """Learn from a table larger than memory, in one pass over batches of its rows.
 
         The joint is learned from a sample of whole subjects, with at most 1,000,000 rows: those whose identifiers have
-        the smallest hashes. The rows of a subject may be spread over batches. From a smaller table it learns what
-        ``fit`` learns from the subjects in the order of their hashes. With ``order``, the joint does not depend on how
-        the table is cut into batches, nor on the order of its rows, unless rows of a subject have the same time. See
-        ``docs/how-to/large-tables.md``.
+        the smallest hashes. With ``order``, the joint does not depend on how the table is cut into batches, nor on the
+        order of its rows. See ``docs/how-to/large-tables.md``.
 
         Parameters
         ----------
         source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame
-            Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
-            pyarrow tables or record batches). Or an engine that makes the pass: an object with a method ``fold``, see
-            ``docs/how-to/clusters.md``.
+            As `AdversarialForest.fit_batches` takes it.
         group, order : str
             As of `fit`. An engine needs ``order``, because its batches have none.
 
