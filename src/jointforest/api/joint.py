@@ -507,7 +507,7 @@ class Joint:
         ----------
         evidence : frame, list of dicts, str, dict, Series, or None
             A frame has one posterior a row, and so has a list of dicts of conditions by column. A text (``"age >= 40
-            and sex = 'Female'"``), such a dict, or a pandas Series (one row of a frame) speaks of one row.
+            and sex = 'Female'"``), such a dict, or a pandas Series (one row of a frame) describes one row.
         **conditions
             Conditions by column, added to every row: a value, a list of values, `between`, `AnyOf`, `AllOf`, `Not`;
             soft evidence, `likely` and `about`; or `Missing`.
@@ -729,7 +729,7 @@ class Joint:
     ) -> Explanation:
         """The regions in which an event is most probable, as rules: the leaves' boxes, without the event's own columns.
 
-        Probabilities are the whole joint's, whatever tree a region comes from; equal regions are listed once.
+        Probabilities are the joint's, whatever tree a region comes from; equal regions are listed once.
 
         Parameters
         ----------

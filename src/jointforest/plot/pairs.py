@@ -304,7 +304,7 @@ def _levels(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: 
 
 
 def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-    """How strongly each two columns depend on each other; columns that hang together stand side by side.
+    """How strongly each two columns depend on each other; columns that depend on each other stand side by side.
 
     Parameters
     ----------

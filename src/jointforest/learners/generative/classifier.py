@@ -50,9 +50,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
     max_samples : int, float or None
         Number (or share) of the rows that a bootstrap draws; None: as many as there are.
     leaf : {"normal", "auto", "normal_moments", "normal_mle", "uniform", "quantile", "spn", "chow_liu"}
-        Density of numbers in a leaf, truncated to the leaf's box, so that the whole integrates to 1. "normal": a
+        Density of numbers in a leaf, truncated to the leaf's box, so that it integrates to 1. "normal": a
         truncated normal with the mean of the leaf's values, whose untruncated parent has their standard deviation.
-        "auto": "quantile" for the features whose distribution over the table normals bend (rows drawn from the joint
+        "auto": "quantile" for the features whose marginals normals fit poorly (rows drawn from the joint
         are more than 0.01 away), unless out-of-bag rows are less probable then, or predicted worse; truer densities,
         but learning takes two to five times as long and rows with missing cells five to fifteen times.
         "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
@@ -87,7 +87,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         may then have density 0.
     combine : {"weighted", "trees", "mixture"}
         How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
-        conditional of the whole, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
+        conditional of the joint, in which trees weigh as their p_t(x_o). "weighted": weights p_t(x_o)^beta.
     beta : float in 0..1 or "auto"
         The exponent of "weighted"; "auto" takes the one that predicts out-of-bag rows best when 30 % of their cells are
         hidden (0 with ``bootstrap=False``).

@@ -71,7 +71,7 @@ def rows_of(layout: HistoryLayout, histories: Histories, target: Target) -> Targ
 def learn_target(
     layout: HistoryLayout, histories: Histories, target: Target, seed: int, constants: Constants = FIXED
 ) -> list[HistoryTree]:
-    """The trees of a target: a value tree, then a ratio tree for each sort of classes."""
+    """The trees of a target: a value tree, then a ratio tree for each kind of classes."""
     rows = rows_of(layout, histories, target)
     trees = [value_tree(rows, target, seed, constants)]
     for sort in target.sorts:
