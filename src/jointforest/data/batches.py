@@ -18,14 +18,8 @@ Batches = Callable[[], Iterator[Any]]
 
 
 def batches_of(source: Any) -> Batches:
-    """The batches of a source.
-
-    source : path or list of paths, pyarrow.dataset.Dataset, polars.LazyFrame, DuckDB relation, callable, or a frame.
-        Parquet or CSV files, or folders of Parquet files. A callable gives an iterable of frames (pandas, polars,
-        pyarrow tables or record batches), the same rows at each call. A frame counts as batches of its rows.
-
-    Raises FileNotFoundError if there is no such file. Raises TypeError if it is no such source.
-    """
+    """The batches of a source, as `AdversarialForest.fit_batches` takes it. A frame counts as batches of its rows.
+    Raises FileNotFoundError if there is no such file, and TypeError if it is no such source."""
     paths = _paths(source)
     if paths:
         return _of_files(paths)

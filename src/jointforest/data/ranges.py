@@ -93,13 +93,7 @@ class RangeText(NamedTuple):
 
 
 def range_text(text: str) -> RangeText | None:
-    """A text taken apart that may be a range; None of any other.
-
-    Examples
-    --------
-    >>> range_text("<0.25"), range_text("10-20").ends, range_text("2020-01-05")
-    (RangeText(lo='', hi='0.25', closed='neither', has_dash=False), ['10', '20'], None)
-    """
+    """A text taken apart that may be a range; None of any other."""
     if not any(map(str.isdigit, text)) or is_number(text):
         return None
     if (match := _BRACKETS.fullmatch(text)) is not None and not _ACCOUNTING.fullmatch(text):

@@ -410,13 +410,7 @@ def check_cells(names: Sequence[str], cells: np.ndarray) -> None:
 
 
 def count_features(max_features: Any, d: int) -> int:
-    """Number of columns tried at each node, from scikit-learn's ``max_features``, for d columns.
-
-    Examples
-    --------
-    >>> [count_features(given, 17) for given in ("sqrt", "log2", None, 3, 0.5)]
-    [4, 4, 17, 3, 8]
-    """
+    """Number of columns tried at each node, from scikit-learn's ``max_features``, for d columns."""
     if max_features is None:
         return d
     if max_features == "sqrt":
@@ -436,15 +430,7 @@ def warn_leaf_size(min_samples_leaf: float, n: int) -> None:
 
 
 def fewest_rows(min_samples_leaf: Any, n: int) -> float:
-    """Fewest rows of a leaf, from a number or a share of n rows.
-
-    Raises ValueError if it is neither.
-
-    Examples
-    --------
-    >>> fewest_rows(5, 1000), fewest_rows(0.01, 1000), fewest_rows(0.01, 20)
-    (5.0, 10.0, 1.0)
-    """
+    """Fewest rows of a leaf, from a number or a share of n rows. Raises ValueError if it is neither."""
     if isinstance(min_samples_leaf, Integral):
         check_number("min_samples_leaf", min_samples_leaf, 1, whole=True)
         return float(min_samples_leaf)

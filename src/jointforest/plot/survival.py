@@ -104,11 +104,9 @@ def survival(
 
 
 def kaplan_meier(evidence: Evidence, j: int, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Kaplan-Meier of rows of evidence with weights (n,): times of events (k,), and the share without one from each.
-
-    Cells that are known to be above a number alone are censored there; cells with any other region are left out. None
-    if no row remains.
-    """
+    """Kaplan-Meier of rows of evidence with weights (n,): times of events (k,), and the share without one from each;
+    None if no row remains. Cells known to be above a number are censored there; those with other regions are left
+    out."""
     time, region = evidence.value[:, j].copy(), evidence.cell_regions()[:, j]
     is_event = ~np.isnan(time)
     some = np.flatnonzero((region >= 0) & ~is_event)

@@ -847,11 +847,6 @@ def parse_query(text: str, kinds: Mapping[str, str] | None = None, aside: Mappin
 
     ``kinds`` are the table's columns and their kinds; without them any column name is accepted. ``aside`` are columns
     that take no part in the model, and why. Raises QuerySyntaxError with the place of the fault, and a hint.
-
-    Examples
-    --------
-    >>> parse_query("E(age | sex = Female)").column
-    'age'
     """
     return QueryParser(text, kinds, aside).query()
 
@@ -859,15 +854,7 @@ def parse_query(text: str, kinds: Mapping[str, str] | None = None, aside: Mappin
 def parse_conditions(
     text: str, kinds: Mapping[str, str] | None = None, aside: Mapping[str, str] | None = None
 ) -> Conditions:
-    """Read conditions such as ``age >= 40 and sex = 'Female'``: pairs of a column and its condition.
-
-    Parameters and errors are those of `parse_query`.
-
-    Examples
-    --------
-    >>> parse_conditions("sex = Female")
-    (('sex', 'Female'),)
-    """
+    """Read conditions such as ``age >= 40 and sex = 'Female'``, as pairs of a column and its condition: see `parse_query`."""
     return QueryParser(text, kinds, aside).conditions_alone()
 
 

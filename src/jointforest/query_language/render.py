@@ -10,13 +10,7 @@ from ..data.texts import column_text, plain_number, value_text
 
 
 def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> str:
-    """Conditions joined by commas.
-
-    Examples
-    --------
-    >>> conditions_text({"hours per week": 40, "sex": "Female"})
-    "`hours per week` = 40, sex = 'Female'"
-    """
+    """Conditions joined by commas."""
     pairs = conditions.items() if isinstance(conditions, Mapping) else conditions
     return ", ".join(condition_text(column_text(column), condition) for column, condition in pairs)
 

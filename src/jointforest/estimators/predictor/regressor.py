@@ -30,43 +30,20 @@ _LARGEST_WHOLE = 2.0**51
 class JointRegressor(RegressorMixin, JointPredictor):
     """Predict a number from rows with any cells missing: means, quantiles and intervals.
 
-    These members answer: a generative forest; the joint distribution of the table; boosted trees and an additive model,
-    both in expectation over what is missing; boosted trees trained on rows with cells hidden. If cells are missing at
-    learning, boosted trees by their own rule are a member. If at least 5 % are, so are boosted trees on completed rows.
-    Their means are combined by least squares on validation rows, from which cells are hidden at several rates. The
-    forest and the joint say how far quantiles lie from the mean, which is combined by the CRPS. The weights
-    depend on how much of a row is missing.
+    The members are those of `JointClassifier`. Their means are combined by least squares on validation rows, from which
+    cells are hidden at several rates. The forest and the joint say how far quantiles lie from the mean, which is
+    combined by the CRPS. The weights depend on how much of a row is missing.
     What is computed: ``docs/concepts/predictors.md``.
 
     Parameters
     ----------
-    boosting : estimator, optional
-        Boosted trees or a forest of scikit-learn, XGBoost, LightGBM or CatBoost, or a pipeline that ends in one. It is
-        cloned. Default: scikit-learn's `HistGradientBoostingRegressor`, whose depth and number of iterations are
-        chosen on validation rows. A model that is fitted already goes into `from_model`.
-    budget : "fast", "default", "best" or float
-        Work on the joint, as of `jf.fit`; a number is of seconds, for the joint alone.
-    kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
-    extra : {"refuse", "ignore"}
-        What becomes of columns that `fit` did not see, in frames to be predicted: an error that names them, or nothing.
-    n_jobs : int or None
-        Threads (-1: all cores). The result does not depend on it.
-    random_state : int, RandomState or None
-        The same seed gives the same model.
-    verbose : bool
-        Whether to tell what is done, on standard error.
+    boosting, budget, kinds, extra, n_jobs, random_state, verbose
+        As of `JointClassifier`; boosted trees are by default scikit-learn's `HistGradientBoostingRegressor`.
 
     Attributes
     ----------
-    joint_ : Joint
-        The distribution of features and target (the last column), to be asked anything else.
-    members_ : tuple of str
-        Names of the members that are kept.
-    fitted_by : PredictorReport or None
-        What was compared and chosen; ``fitted_by.in_words`` is a sentence. Files do not keep it.
-    n_features_in_ : int
-    feature_names_in_ : array of str, only if fitted on a frame
+    joint_, members_, fitted_by, n_features_in_, feature_names_in_
+        As of `JointClassifier`.
 
     See Also
     --------

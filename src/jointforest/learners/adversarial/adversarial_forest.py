@@ -482,11 +482,8 @@ def prune_forest(
     min_rows: int,
     has_these: bool = False,
 ) -> Discriminator:
-    """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf.
-
-    Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees. ``has_these``: whether they are the
-    rows whose nodes it has.
-    """
+    """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf, and
+    send all rows of ``codes`` (d, n) down; ``has_these``: whether they are the rows whose nodes the forest has."""
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         node = forest.leaf_node[t] if has_these else None
@@ -496,10 +493,8 @@ def prune_forest(
 
 
 def prune_by(forest: Discriminator, codes: np.ndarray, rows_at: np.ndarray, min_rows: int) -> Discriminator:
-    """Prune leaves with fewer than ``min_rows`` rows once; those of all trees have ``rows_at`` (int64 (L,)).
-
-    Returns the forest with all rows of ``codes`` (d, n) sent down the pruned trees.
-    """
+    """Prune leaves with fewer than ``min_rows`` of ``rows_at`` (int64 (L,), of all trees) once, and send all rows of
+    ``codes`` (d, n) down."""
     end = np.cumsum([(tree.left < 0).sum() for tree in forest.trees])
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:

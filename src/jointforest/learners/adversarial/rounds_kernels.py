@@ -18,12 +18,11 @@ def from_marginals(codes, seed, out):
 
 @entry
 def from_leaves(codes, leaf_of, rows, start, seed, out):
-    """Each row drawn inside one leaf, its columns independently (Algorithm 1, later rounds).
+    """Rows ``out`` (int32 (d, n)), each drawn inside one leaf, its columns independently (Algorithm 1, later rounds).
 
-    codes, out : int32 arrays (d, n)
     leaf_of : int32 array (T, n). Leaf of each real row in each tree, numbered within the tree.
-    rows : int32 array (T, n), start : int64 array (T, most leaves + 1). Rows of each tree sorted by leaf, and where
-        each leaf's begin.
+    rows : int32 array (T, n), start : int64 array (T, most leaves + 1). Rows of each tree by leaf, and where these
+        begin.
     """
     d, n = codes.shape
     for i in range(n):

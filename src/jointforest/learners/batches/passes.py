@@ -51,10 +51,7 @@ def has_own_passes(source: Any) -> bool:
 
 
 def fold_of(source: Any) -> FoldBatches:
-    """How passes over a source are made: by its own method ``fold``, or here, one batch after the other.
-
-    source : as `data.batches.batches_of` takes it, or an object with a method ``fold``
-    """
+    """How passes over a source, as of `data.batches.batches_of`, are made: by its own method ``fold``, or here."""
     if has_own_passes(source):
         return source.fold
     batches, total = batches_of(source), known_rows(source)

@@ -163,10 +163,8 @@ Counted = Callable[[int, int, int], PairCounts]
 
 
 def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The tree of greatest mutual information in codes (n, d), code ``n_codes[j]`` where missing.
-
-    Returns order, parent : int32 arrays (d,). See `structure.spanning_tree`.
-    """
+    """Order and parents (int32 (d,), see `structure.spanning_tree`) of the tree of greatest mutual information in codes
+    (n, d), code ``n_codes[j]`` where missing."""
     return spanning_tree(mutual_information(*coarse(codes, n_codes, is_ordered)))
 
 
@@ -197,11 +195,8 @@ def counted_rows(
 def learn_leaves(
     edges: Edges, boxes: Boxes, counted: Counted, epsilon: float
 ) -> tuple[tuple[TreeTables, ...], np.ndarray]:
-    """One hidden tree a leaf, and one of the whole table as background; and the logarithms of their weights.
-
-    edges : Edges. The Chow-Liu tree of the table, which is that of all leaves.
-    epsilon : float. Weight of the background; 0 leaves it out.
-    """
+    """One hidden tree a leaf, and one of the table as background, of weight ``epsilon``; the logarithms of their
+    weights. ``edges`` is the Chow-Liu tree of the table, which is that of all leaves."""
     T = len(boxes.first) - 1
     pieces = []
     for t in range(T):

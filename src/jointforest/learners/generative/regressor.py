@@ -42,18 +42,8 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
     Attributes
     ----------
-    joint_ : Joint
-        The distribution of features and target (the last column).
-    beta_ : float
-        The exponent in use.
-    min_samples_leaf_ : int
-        Fewest rows of a leaf.
-    min_spread_ : float or float64 array (p,)
-        Smallest spread of each numeric column, in units of the column's.
-    feature_importances_ : float64 array (p,)
-        Share of each feature in what the splits take off the target's variance (the mean over trees).
-    n_features_in_ : int
-    feature_names_in_ : array of str, only if fitted on a frame
+    joint_, beta_, min_samples_leaf_, min_spread_, feature_importances_, n_features_in_, feature_names_in_
+        As of `GenerativeForestClassifier`.
 
     References
     ----------

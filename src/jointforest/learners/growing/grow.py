@@ -112,11 +112,9 @@ def find_leaves(tree: RankTree, codes: np.ndarray, node: np.ndarray | None = Non
 
 def prune(tree: RankTree, rows_at: np.ndarray, min_rows: int) -> tuple[RankTree, np.ndarray]:
     """Remove leaves that fewer than ``min_rows`` of the rows ``rows_at`` (N,) reach (Watson et al. 2023, Algorithm 1).
-
-    Returns the smaller tree, and the number that each node has in it (int32, N); -1 for those that are gone. The
-    sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children are too
-    small, so is their parent.
-    """
+    Returns the smaller tree, and the number that each node has in it (int32, N); -1 for those that are gone."""
+    # The sibling of such a leaf takes the place of their parent, so its box grows to hold both. Where both children are
+    # too small, so is their parent.
     counted = np.where(tree.left < 0, rows_at, -1)
     stays = (counted >= min_rows).astype(np.uint8)
     stays[counted.argmax()] = 1  # a tree of few rows is a leaf

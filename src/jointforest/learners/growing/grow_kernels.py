@@ -90,15 +90,11 @@ def cut_ranks(feature, below_rank, above_rank, value_start, values):
 
 @kernel
 def best_levels(criterion, codes, n_levels, ordered, rows, scratch, least_weight):
-    """Best set of levels of a categorical column over a node's ``rows``, which ``scratch`` describes.
-
-    With two classes the levels are ordered by their share of class 1, with VARIANCE by their mean, which is exact
-    (Fisher 1958; Breiman et al. 1984, Theorem 4.5); with more classes, by the share of each in turn. Ordered levels
-    keep their order. Levels that no row of the node has go to the heavier side. ``scratch.trial`` receives the set.
-
-    Returns gain : float. In units of `purity`; 0 if no split is allowed, minus infinity if the column has one level in
-        the node.
-    """
+    """Gain, in units of `purity`, of the best set of levels over a node's ``rows``, which ``scratch`` describes and
+    ``scratch.trial`` receives; 0 if no split is allowed, minus infinity if the column has one level in the node."""
+    # With two classes the levels are ordered by their share of class 1, with VARIANCE by their mean, which is exact
+    # (Fisher 1958; Breiman et al. 1984, Theorem 4.5); with more classes, by the share of each in turn. Ordered levels
+    # keep their order. Levels that no row of the node has go to the heavier side.
     table, total = scratch.table, scratch.node
     n_statistics = total.shape[0]
     for k in range(n_levels):
@@ -165,15 +161,9 @@ _ONE = np.uint64(1)
 
 @kernel
 def best_threshold(criterion, codes, rows, scratch, least_weight):
-    """Best cut of a numeric column over a node's ``rows``, which ``scratch`` describes.
-
-    ``codes`` (n,) are the column's ranks.
-
-    Returns gain : float. In units of `purity`; 0 if no cut is allowed, minus infinity if the column has one value in
-        the node.
-    Returns below, above : int. Largest rank that goes left and smallest that goes right, both of rows in the node; -1
-        without a cut.
-    """
+    """Gain of the best cut of a column of ranks ``codes`` (n,) over a node's ``rows``, which ``scratch`` describes, as
+    of `best_levels`; largest rank that goes left and smallest that goes right, of rows in the node, -1 without a
+    cut."""
     m = rows.shape[0]
     lowest = np.int64(2147483647)
     highest = np.int64(-1)

@@ -113,12 +113,7 @@ def begin_tree(grown):
 
 @entry
 def grow_value_tree(values, code, grown, limits, room, seed, number):
-    """Grow a tree that predicts a code; the number of its nodes.
-
-    values : uint8 array (K, R). Contexts.
-    code : int32 array (R,)
-    seed, number : int. Of the random stream.
-    """
+    """Grow a tree that predicts codes (int32 (R,)) by contexts (uint8 (K, R)); the number of its nodes."""
     begin_tree(grown)
     state = stream(seed, number)
     right, log_table = room.right, room.log_table

@@ -25,10 +25,7 @@ Tell = Callable[[str], None]
 
 
 def learn_histories(prepared: Prepared, seed: int, constants: Constants, tell: Tell) -> HistoryModel:
-    """The model of histories.
-
-    tell : function of a text. Told what is done.
-    """
+    """The model of histories; ``tell`` gets a text of what is done."""
     columns = choose_changes(prepared, seed, constants)
     coded = _code(columns, prepared)
     sample = of_subjects(coded.histories, take_subjects(coded.histories, constants.order_rows, seed))

@@ -174,12 +174,8 @@ def _tree(sort: int, grown: GrownTree, n_nodes: int, table: np.ndarray) -> Histo
 
 
 def depth_first(child: np.ndarray) -> np.ndarray:
-    """Nodes of a tree with small subtrees together, which are then near each other in memory; children side by side.
-
-    child : int array (M,). Left child of each node, which the right one follows; -1 at leaves.
-
-    Returns int64 array (M,).
-    """
+    """Nodes of a tree (int64 (M,)) with small subtrees together, near each other in memory; children side by side.
+    ``child`` (M,) is the left child of each node, which the right one follows; -1 at leaves."""
     left, order, waiting = child.tolist(), [0], [0]
     while waiting:
         first = left[waiting.pop()]

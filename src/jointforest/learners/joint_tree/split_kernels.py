@@ -78,12 +78,8 @@ def _between(left, right, at):
 
 @kernel
 def count_groups(data, rows, weight, by, groups):
-    """Groups from a table of bin by statistic, for nodes with many rows; returns how many.
-
-    rows : int32 array (m,)
-    weight : float64 array (n,)
-    groups : Groups. Of `grow.empty_groups`, binned.
-    """
+    """Groups of rows (int32 (m,)) of weights (n,), from a table of bin by statistic, for nodes with many rows; returns
+    how many. ``groups`` are those of `grow.empty_groups`, binned."""
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
     cells = by.statistic.shape[0]
     _count(data, rows, weight, by, value, size)
@@ -133,13 +129,8 @@ def _count(data, rows, weight, by, table, size):
 
 @kernel
 def list_groups(data, rows, weight, by, groups, scratch):
-    """Groups of equal values, each row's statistics listed, for nodes with few rows and tables too large to make;
-    returns how many.
-
-    rows : int32 array (m,)
-    weight : float64 array (n,)
-    groups : Groups. Of `grow.empty_groups`, not binned.
-    """
+    """Groups of equal values of rows (int32 (m,)) of weights (n,), each row's statistics listed, for nodes with few
+    rows and tables too large to make; returns how many. ``groups`` are those of `grow.empty_groups`, not binned."""
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
     key, order, targets = scratch.key[0], scratch.order[0], by.targets
     n_known = _sort_known(data.ranks[by.column], rows, scratch)
@@ -370,13 +361,8 @@ _PURE = 1e-14
 
 @entry
 def describe_targets(data, rows, weight, targets, criterion, node):
-    """Fill ``node``, a `grow.NodeStatistics` of zeros, from the rows of a node.
-
-    rows : int32 array (m,)
-    weight : float64 array (n,)
-    targets : int64 array
-    criterion : int. ENTROPY or GINI, for categorical targets.
-    """
+    """Fill ``node``, a `grow.NodeStatistics` of zeros, from rows (int32 (m,)) of weights (n,) and targets (int64);
+    ``criterion`` is ENTROPY or GINI, for categorical targets."""
     total, mean, squares = node.total, node.mean, node.squares
     for i in rows:
         w = weight[i]
@@ -430,7 +416,6 @@ def partition(codes, rows, spare, below_rank, goes_left):
     """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
 
     codes : int32 array (n,). Ranks or levels of the split column; none is missing.
-    rows, spare : int32 arrays (m,). The rows of the node; scratch.
     below_rank : int. Largest rank that goes left; -1 if the split is categorical.
     goes_left : uint8 array (K,). Whether a level goes left.
     """
@@ -458,15 +443,8 @@ _STEPS = 30
 
 @entry
 def log_chance_of_tables(data, rows, j, below_rank, goes_left, targets, count):
-    """The bound of `grow.log_chance`.
-
-    rows : int32 array (m,)
-    below_rank : int. Largest rank that goes left; -1 if the split is categorical.
-    goes_left : uint8 array (K,). Whether a level goes left.
-    targets : int64 array (k,)
-    count : float64 array (bins of all columns, 2). Zeros: the table of target k is ``count[bin_start[k]:bin_start[k +
-        1]]``, a row a bin or level.
-    """
+    """The bound of `grow.log_chance`; splits are given as to `partition`. ``count`` (bins of all columns, 2) comes as
+    zeros: the table of target k is ``count[bin_start[k]:bin_start[k + 1]]``, a row a bin or level."""
     ranks, at = data.ranks[j], data.bin_start
     for i in rows:
         code = ranks[i]

@@ -120,16 +120,14 @@ def table_p_value(counts):
 
 @kernel
 def rank_scores(x, order, known, linear, quadratic):
-    """Scores of a numeric column: its mid-ranks, and their squares less what is linear in them.
+    """Scores of a numeric column ``x`` (n,), by ``order`` of its known rows: mid-ranks, and what of their squares is
+    not linear in them. Returns the number of rows scored, and how many of the scores there are (0, 1 or 2).
 
-    x : float64 array (n,), order : integer array (m,). The column and its known rows, sorted by it.
-    known : bool array (n,). Rows to score; the others get 0.
-    linear, quadratic : float64 arrays (n,), out. Scores, each of mean 0 and sum of squares 1, uncorrelated; all 0 if
-        there is no such score (a constant column; ``quadratic`` also if there are two distinct values, or a few rows
-        would dominate it).
-
-    Returns n_scored, n_scores : rows scored, and 0, 1 or 2 for how many of the scores there are.
+    linear, quadratic : float64 arrays (n,). Receive the scores, of mean 0 and sum of squares 1, uncorrelated; 0
+        without.
     """
+    # There is no linear score of a constant column, and no quadratic one of two distinct values, or if a few rows would
+    # dominate it.
     linear[:] = 0.0
     quadratic[:] = 0.0
     n = 0
@@ -201,13 +199,10 @@ def numeric_p_value(n, linear_x, quadratic_x, n_x, linear_y, quadratic_y, n_y):
 
 @kernel
 def mixed_p_value(n, linear, quadratic, n_scores, level, n_levels):
-    """Independence of a numeric column, by `rank_scores` on the n common rows (0 elsewhere), and one of levels.
-
-    The test of Kruskal and Wallis, and the same one of the quadratic scores, which finds levels that differ in spread.
-    Levels of fewer than `MIN_COUNT` rows are merged (if the merged level has too few, with the next rarest).
-
-    level : int32 array (n_all,). Level of each row, -1 where either column is missing.
-    """
+    """Independence of a numeric column, by `rank_scores` on the n common rows, and one of levels (n_all,), -1 if
+    missing."""
+    # The test of Kruskal and Wallis, and the same one of the quadratic scores, which finds levels that differ in
+    # spread. Levels of fewer than `MIN_COUNT` rows are merged (if the merged level has too few, with the next rarest).
     if n < MIN_COMMON or n_scores == 0:
         return 1.0
     sums = np.zeros((n_levels, 3))

@@ -175,12 +175,8 @@ def _pair_p_value(views, n, a, b):
 
 @kernel
 def components(cells, rows, columns, significance, views):
-    """Connected components of the graph whose edges are the pairs of columns that are found dependent on these rows.
-
-    Bonferroni: a pair is dependent if its p-value is below ``significance`` / number of pairs of columns that vary.
-
-    Returns int32 array (k,). The number of the component's first column, among the k.
-    """
+    """Components (int32 (k,), the number of the first column) of the graph of pairs of columns that are dependent."""
+    # Bonferroni: a pair is dependent if its p-value is below ``significance`` / number of pairs of columns that vary.
     n, k = rows.shape[0], columns.shape[0]
     n_varying = 0
     for c in range(k):
@@ -250,11 +246,8 @@ def _distance(x, y):
 
 @kernel
 def two_means(points, min_rows, state):
-    """Two clusters of points (n, D): k-means with k-means++ starts (Arthur and Vassilvitskii 2007), the best of a few.
-
-    Returns bool array (n,). Cluster of each point; all False if no start led to clusters of at least ``min_rows``
-        points each.
-    """
+    """Cluster of each point (n, D), bool (n,), by k-means with k-means++ starts (Arthur and Vassilvitskii 2007), the
+    best of a few; all False if no start led to clusters of at least ``min_rows`` points each."""
     n, width = points.shape
     best, best_loss = np.zeros(n, np.bool_), math.inf
     near = np.empty(n)
@@ -304,10 +297,7 @@ _OPEN, _CONNECTED, _REST = 0, 1, 2
 
 @kernel
 def _sort_columns(columns, label):
-    """Sort columns in place: those alone in their component first, then one component after the other.
-
-    Returns the ends (of the columns alone, of the first component, ...).
-    """
+    """Sort columns in place: those alone in their component first, then one component after the other; their ends."""
     k = columns.shape[0]
     size = np.zeros(k, np.int64)
     for c in label:

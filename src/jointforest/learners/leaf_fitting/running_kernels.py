@@ -38,13 +38,10 @@ def _add(pair, value, more):
 
 @entry
 def add_numbers(x, atom, leaf_of, times, scale, atoms, count, ends, total, squares):
-    """Add one numeric column ``x`` (n,), whose cells lie on atom ``atom`` (n,; -1: none), of rows in leaves (n,).
-
-    Each row counts ``times``, int64 (n,).
+    """Add a numeric column ``x`` (n,), on atoms ``atom`` (n,; -1: none), of rows in leaves (n,) that count ``times``.
 
     scale : float64 array (2,). Numbers are added up as distances from the first over the second.
-    atoms : int64 array (l, n_atoms), count : int64 array (l, 2). Rows on each atom; rows whose cell is missing, and
-        those on no atom.
+    atoms : int64 array (l, n_atoms), count : int64 array (l, 2). Rows on each atom; rows that are missing, or on none.
     ends : float64 array (l, 2). Smallest and largest of the numbers on no atom.
     total, squares : float64 arrays (l, 2). Pairs: their sum, and that of their squares.
     """

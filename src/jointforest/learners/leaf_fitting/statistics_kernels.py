@@ -36,14 +36,13 @@ def rows_by_leaf(leaf_of, n_leaves):
 
 @entry
 def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, missing):
-    """Add up, per leaf, one numeric column ``x`` (n,) whose cells lie on atom ``atom`` (n,; -1: none); row i counts
-    ``weight[i]``.
+    """Add up, per leaf, a numeric column ``x`` (n,) on atoms ``atom`` (n,; -1: none); row i counts ``weight[i]``.
 
     unit : float. What deviations are measured in.
-    atoms : float64 array (n_leaves, n_atoms), out. Weight of the rows on each atom.
-    off_atoms : float64 array (n_leaves, 5), out. Of the other rows: weight, mean, sum of squared deviations over
-        ``unit`` squared, smallest, largest.
-    missing : float64 array (n_leaves,), out. Weight of the missing cells. All three come as zeros.
+    atoms : float64 array (n_leaves, n_atoms). Receives the weight of the rows on each atom.
+    off_atoms : float64 array (n_leaves, 5). Of the others: weight, mean, squared deviations in units, smallest,
+        largest.
+    missing : float64 array (n_leaves,). Weight of the missing cells. All three come as zeros.
     """
     for leaf in range(start.shape[0] - 1):
         n = 0.0
@@ -224,18 +223,12 @@ _LAST_STEP = 1e-5
 
 @entry
 def truncated_mle(mean, spread, lo, hi, floor, ceiling):
-    """Parameters of the parents whose parts on (lo, hi] have these means and standard deviations.
-
-    The truncated normal is an exponential family, so matching the first two moments is maximum likelihood (Cohen
-    1959). The two equations are solved in turn: a Newton step for the location (d mean / d mu = variance /
-    sigma^2), a fixed-point step for the scale. Where no finite solution exists (flat or U-shaped leaves) the scale
-    stops at ``ceiling``, nearly uniform.
-
-    mean, spread, lo, hi : float64 arrays (l,)
-    floor, ceiling : float. Range of the scale.
-
-    Returns a, b : float64 arrays (l,).
-    """
+    """Parameters a, b (l,) of the parents whose parts on (lo, hi] have these means and standard deviations (l,);
+    ``floor`` and ``ceiling`` bound the scale."""
+    # The truncated normal is an exponential family, so matching the first two moments is maximum likelihood (Cohen
+    # 1959). The two equations are solved in turn: a Newton step for the location (d mean / d mu = variance / sigma^2),
+    # a fixed-point step for the scale. Where no finite solution exists (flat or U-shaped leaves) the scale stops at
+    # the ceiling, nearly uniform.
     a = mean.copy()
     b = spread.copy()
     for leaf in range(mean.shape[0]):

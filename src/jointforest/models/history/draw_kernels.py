@@ -211,14 +211,12 @@ def fill_repeats(code, is_first, is_known, repeat, fresh, again, draws, stay, la
     """Let cells have the value of the row before, as their codes and the known values on both sides have it.
 
     code : int64 array (N,). Codes of all cells, 0 for missing ones.
-    is_first, is_known : bool array (N,)
     repeat : float64 array (K + 1,). Probability of a repetition, by the code.
     fresh, again : float64 array (N,). Of known cells: density of the value inside its code, and that of a repetition;
         infinite where it is a mass.
     draws : float64 array (N,). Uniform numbers.
-    stay, last : float64 array (N,). Scratch: probability, given the codes up to there, that a cell has the last known
-        value before it; that value.
-    linked : bool array (N,). Scratch: whether a cell has the value of a known cell after it.
+    stay, last, linked : arrays (N,). Scratch: probability that a cell has the last known value before it; that value;
+        whether a cell has the value of a known cell after it.
     value : float64 array (N,). Known values, and draws inside the codes; receives the values.
     """
     for t in range(code.shape[0]):
