@@ -54,9 +54,8 @@ class JointAugmenter(Learner):
     Notes
     -----
     Rows drawn for a class come from p(x | y = class) of the joint, exactly. Cells are missing in them as often as in
-    the table. Rows that are drawn add no information to the table: see ``docs/how-to/impute-and-augment.md``
-    for what they
-    are good for. Never let rows to test by be among those that it is fitted on.
+    the table. What they are good for: ``docs/how-to/impute-and-augment.md``. Never let rows to test by be among those
+    that it is fitted on.
 
     Examples
     --------

@@ -75,8 +75,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         ``radius`` is 0 (a row that every tree drew has its plain density), else by 5-fold cross-validation.
     offset_ : float
         Scores below it are outliers.
-    feature_names_in_ : ndarray of str
-        Only after frames.
+    feature_names_in_ : ndarray of str, only if fitted on a frame
     n_features_in_ : int
 
     Examples

@@ -854,7 +854,7 @@ def parse_query(text: str, kinds: Mapping[str, str] | None = None, aside: Mappin
 def parse_conditions(
     text: str, kinds: Mapping[str, str] | None = None, aside: Mapping[str, str] | None = None
 ) -> Conditions:
-    """Read conditions such as ``age >= 40 and sex = 'Female'``, as pairs of a column and its condition: see `parse_query`."""
+    """Read conditions, such as ``age >= 40``, as pairs of a column and its condition: see `parse_query`."""
     return QueryParser(text, kinds, aside).conditions_alone()
 
 

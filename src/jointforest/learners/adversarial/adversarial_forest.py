@@ -151,8 +151,7 @@ class AdversarialForest(TableLearner):
     oob_log_density_ : float64 array (n,)
         Log-density of each training row by the trees that were grown without it, their leaf densities estimated on
         the rows they were grown on. NaN for a row that every tree drew. Only with ``oob_score=True``.
-    feature_names_in_ : ndarray of str
-        Only after frames.
+    feature_names_in_ : ndarray of str, only if fitted on a frame
     n_features_in_ : int
 
     Examples

@@ -49,8 +49,7 @@ class HistoryForest(Estimator):
     Attributes
     ----------
     joint_ : HistoryJoint
-    feature_names_in_ : ndarray of str
-        Only after frames.
+    feature_names_in_ : ndarray of str, only if fitted on a frame
     n_features_in_ : int
 
     Examples

@@ -86,23 +86,13 @@ class JointTree(TableLearner):
         3). The others, a truncated normal or uniform density of numbers, and "chow_liu", columns that depend on each
         other, in hidden trees: `AdversarialForest` describes them; splits are then judged by what such leaves would
         not know, if that raises the validation log-likelihood. See ``docs/concepts/joint-tree.md``.
-    quantile_epsilon : float
-        How closely the CDF of a quantile leaf follows that of its rows before it is given their mean and variance; of w
-        rows never closer than ``0.25 / sqrt(w)`` and ``1 / w``, which is noise.
-    epsilon : float
-        Weight of the background; 0 leaves it out, and rows far from all others may then have density 0.
-    kinds : dict or None
-        Kinds of columns by name, where the inferred ones are not wanted, e.g. ``{"age": "continuous"}``; cells of
-        which only a range is known: see ``docs/how-to/ranges.md``.
-    n_jobs : int or None
-        Threads (-1: all cores). The result does not depend on it.
-    random_state : int, RandomState or None
+    quantile_epsilon, epsilon, kinds, n_jobs, random_state
+        As of `AdversarialForest`.
 
     Attributes
     ----------
     joint_ : Joint
-    feature_names_in_ : ndarray of str
-        Only after frames.
+    feature_names_in_ : ndarray of str, only if fitted on a frame
     n_features_in_ : int
 
     Examples
