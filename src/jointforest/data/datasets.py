@@ -65,9 +65,8 @@ def make_visits(
     Columns: patient (a number), date (irregular), sex (constant within a patient), status (well, ill or severe),
     weight (kilograms) and pressure (millimetres of mercury).
 
-    Each patient has 2 visits at least. After a visit the history ends with probability 0.15, or 0.35 if the status is
-    severe. The next visit comes after 7 days and a geometric number of days with mean 30, or 10 if the status is
-    severe. The status stays with probability 0.8; otherwise it moves to a neighbour, from ill to either with equal
+    Each patient has 2 visits at least. After a visit the history ends with probability 0.15 (severe: 0.35). The next
+    visit comes after 7 days and a geometric number of days with mean 30 (severe: 10). The status stays with probability 0.8; otherwise it moves to a neighbour, from ill to either with equal
     probability. The weight starts at 62 (F) or 78 (M) with standard deviation 10, and changes by a normal number with
     mean 0.1, or -0.6 if severe, and standard deviation 0.8. The pressure is 0.6 times that of the visit before plus
     0.4 times (90 + 0.4 weight + 15 (ill) or 30 (severe)), and a normal number with standard deviation 5; at the first
@@ -78,7 +77,7 @@ def make_visits(
     n_patients : int
     random_state : int, optional
     frame : {"pandas", "polars", "pyarrow"}, default "pandas"
-        Kind of table to return; its library must be installed.
+        As of `load_penguins`.
 
     Returns
     -------

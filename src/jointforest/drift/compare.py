@@ -135,7 +135,6 @@ class TableComparison:
             the tables, such as a date.
         random_state : None, int, Generator or RandomState
         n_jobs : int or None
-            Threads.
 
         Returns
         -------

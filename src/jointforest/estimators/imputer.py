@@ -173,9 +173,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
     Notes
     -----
     A drawn table starts with a draw of a joint. Then each column is drawn by a regression on its posterior mean under
-    the joint and on all other cells, which keeps slopes that a joint of few rows flattens; drawn numbers are those of
-    known cells. Columns of enforced rules keep what a joint drew. Draws of the joint alone are those of
-    `Joint.impute`. The regressions are learned from at most 5,000 rows, which the imputer keeps, at the first draw.
+    the joint and on all other cells: ``docs/concepts/multiple-imputation.md``. Draws of the joint alone are those of
+    `Joint.impute`.
 
     A transformer has no target to look at. If what you estimate afterwards relates a column to others, that column must
     be in the table that is imputed: see ``docs/how-to/impute-and-augment.md``.

@@ -215,7 +215,6 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         radius : float
             In standard deviations, by which rows like a row may differ from it; 0 scores by the log-density.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------

@@ -102,8 +102,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
 
         Returns
         -------

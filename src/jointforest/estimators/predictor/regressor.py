@@ -147,8 +147,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
         return_array : bool
             Whether to return probabilities (n, k) at ``unique_times_``.
 
@@ -222,8 +221,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
 
         Returns
         -------
@@ -242,8 +240,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
         q : float, or sequence of k floats
             More than 0 and less than 1. Beyond 0.0005 and 0.9995 quantiles stay as they are there.
 
@@ -279,10 +276,8 @@ class JointRegressor(RegressorMixin, JointPredictor):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
-        level : float
-            More than 0 and less than 1.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
+        level : float, more than 0 and less than 1
 
         Returns
         -------

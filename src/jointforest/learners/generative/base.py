@@ -276,7 +276,6 @@ class GenerativeForest(Learner):
         target : str
             A column with levels for the classifier, of numbers for the regressor. The others are the features.
         n_jobs : int or None
-            Threads.
 
         Returns
         -------

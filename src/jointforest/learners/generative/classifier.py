@@ -186,8 +186,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing. Where nothing is known the answer is the prior.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing Where nothing is known the answer is the prior.
 
         Returns
         -------
@@ -224,10 +223,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
-        level : float
-            More than 0 and less than 1.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
+        level : float, more than 0 and less than 1
 
         Returns
         -------

@@ -85,10 +85,8 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
-        q : float, or sequence of k floats
-            More than 0 and less than 1.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
+        q : float, or sequence of k floats, more than 0 and less than 1
 
         Returns
         -------
@@ -124,10 +122,8 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows
-            Any cells, and in a frame whole columns, may be missing.
-        level : float
-            More than 0 and less than 1.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing
+        level : float, more than 0 and less than 1
 
         Returns
         -------
