@@ -66,11 +66,11 @@ def make_visits(
     weight (kilograms) and pressure (millimetres of mercury).
 
     Each patient has 2 visits at least. After a visit the history ends with probability 0.15 (severe: 0.35). The next
-    visit comes after 7 days and a geometric number of days with mean 30 (severe: 10). The status stays with probability 0.8; otherwise it moves to a neighbour, from ill to either with equal
-    probability. The weight starts at 62 (F) or 78 (M) with standard deviation 10, and changes by a normal number with
-    mean 0.1, or -0.6 if severe, and standard deviation 0.8. The pressure is 0.6 times that of the visit before plus
-    0.4 times (90 + 0.4 weight + 15 (ill) or 30 (severe)), and a normal number with standard deviation 5; at the first
-    visit that target with standard deviation 8.
+    visit comes after 7 days and a geometric number of days with mean 30 (severe: 10). The status stays with probability
+    0.8; otherwise it moves to a neighbour, from ill to either with equal probability. The weight starts at 62 (F) or 78
+    (M) with standard deviation 10, and changes by a normal number with mean 0.1, or -0.6 if severe, and standard
+    deviation 0.8. The pressure is 0.6 times that of the visit before plus 0.4 times (90 + 0.4 weight + 15 (ill) or 30
+    (severe)), and a normal number with standard deviation 5; at the first visit that target with standard deviation 8.
 
     Parameters
     ----------

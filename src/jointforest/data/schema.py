@@ -100,27 +100,23 @@ class Column:
     atoms : tuple of float. Values with a mass of their own, ascending; at most 64; cell centres if there is a grid.
     levels : tuple of str, bool, int or float. Levels of a categorical column; the code of a level is its place.
     minimum, maximum : float. Range of the observed numbers; NaN in a categorical column.
-    lower, upper : float. Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where the column
-        is open.
+    lower, upper : float. Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where open.
     only : str. One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
     n_observed : int. Number of cells seen at learning that were not missing.
-    n_ranges : int. How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others, if there are
-        any.
+    n_ranges : int. How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others.
     censored : Censored or None. Another column that marks exact numbers.
     learned_until : float. Of a column with ranges that are open above the largest number that is known exactly, or if
         none is the largest lower end; infinite of others.
-    has_number_name : bool. Whether the column's name in its frame is a whole number, whose text is ``name`` (pandas
-        alone has such names).
-    written : WrittenForm or None. How a column of text writes its numbers, dates or times; ``dtype`` is then the type
-        of the values.
+    has_number_name : bool. Whether the column's name in its frame is a whole number (in pandas), whose text is
+        ``name``.
+    written : WrittenForm or None. How a column of text writes its numbers, dates or times; ``dtype`` is that of the
+        values.
     aside : SetAside or None. Why a column takes no part in the model although it has known cells.
     parts : tuple of (bool, tuple of float). Of a column that stands for several: whether each of these has numbers, and
         its number or level code in each level. Levels that share a code agree in all parts but the one of most values
         (`learn_scale`).
-    digits : int. Significant digits with which the cells are written, if more precise than a grid; 0 if not
-        known.
-    why_text : str. Why cells of text, most of which seem to be numbers, dates or times, were not read as such; empty of
-        others.
+    digits : int. Significant digits with which the cells are written, if more precise than a grid; else 0.
+    why_text : str. Why cells of text, most of which seem to be numbers, dates or times, were not read as such.
     remark : str. What else looks wrong in the column; empty if nothing does.
 
     Examples

@@ -186,7 +186,8 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
 
         Parameters
         ----------
-        X : frame, array or lists of n rows, any cells or columns of which may be missing Where nothing is known the answer is the prior.
+        X : frame, array or lists of n rows, any cells or columns of which may be missing Where nothing is known the
+            answer is the prior.
 
         Returns
         -------
