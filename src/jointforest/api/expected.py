@@ -403,8 +403,8 @@ class ExpectedPredictor:
             As of `predict`. Players are the model's features and what ``groups`` names; other columns are not read.
             Missing cells are in no coalition, and a player without known cells has the value 0.
         groups : None, "auto", list of lists of column names, or dict of name to column names
-            Players that are several columns, which may be any of the joint's; features in no group are players of their
-            own. "auto": clusters of dependent columns, at most 12 players, so that all coalitions are asked.
+            Players that are several columns, which may be any of the joint's. "auto": clusters of dependent columns, at
+            most 12 players, so that all coalitions are asked.
         output : {"raw", "prediction"}
             "raw": the model's sum before the link, as `decision_function`: log-odds of boosted classifiers.
             "prediction": numbers, probabilities of classes, as `predict_proba` (of two classes by log-odds that of the
@@ -413,12 +413,11 @@ class ExpectedPredictor:
             Most coalitions of a row. Default: all up to 12 players, else 512. All are exact; fewer are drawn, in pairs,
             by the weights of KernelSHAP. At most 65,536.
         method : {"auto", "exact", "sample"}
-            How v(S) is found. "exact": the expectation of `decision_function`, `predict_proba`. "sample": the mean over
-            ``n_draws`` completions, much faster for large joints and small S. "auto": "sample" where coalitions are
-            drawn, too. Joints that are not one forest have draws in any case (see `standard_error`).
+            How v(S) is found. "exact": by expectations. "sample": the mean over ``n_draws`` completions, much faster for
+            large joints and small S. "auto": "sample" where coalitions are drawn, too. Joints that are not one forest
+            have draws in any case.
         interventional : bool
-            The usual marginal values: v(S) is the mean of f(x_S, rest) over rows of the background. Of sums they are
-            over all coalitions, whatever their number.
+            Marginal values: v(S) is the mean of f(x_S, rest) over rows of the background.
         background : int or frame
             Of interventional values: how many rows to draw from the joint, or these rows (missing cells are drawn).
 

@@ -266,8 +266,7 @@ class Joint:
         data : frame, optional
             Rows to look at beside the joint.
         model : fitted model of scikit-learn, XGBoost, LightGBM or CatBoost, optional
-            What it predicts of a row is shown with the row, in expectation over the cells that are not known
-            (`ExpectedPredictor`).
+            What it predicts of a row is shown with the row (`ExpectedPredictor`).
         title : str
             What the page calls the joint, such as the name of its file.
         port : int
@@ -976,8 +975,7 @@ class Joint:
             Missing cells stay missing: they are marginalised, and not counted.
         model_or_target : str, fitted model, or function
             The name of a column, whose outcome the joint predicts from the row's other cells; a model with ``predict``
-            (and ``predict_proba``, if it has ``classes_``), such as of scikit-learn, or an `ExpectedPredictor`, which
-            knows what to do of missing cells; or a function of a frame that gives a prediction a row.
+            (and ``predict_proba``, if it has ``classes_``), or an `ExpectedPredictor`; or a function of a frame.
         wanted : level, class, list of these, or `between`
             The outcome: a level that no other exceeds, levels or an interval that are more probable than not; of a
             model its class, or an interval of its predictions.

@@ -21,8 +21,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     both in expectation over what is missing; boosted trees trained on rows with cells hidden. If cells are missing at
     learning, boosted trees by their own rule are a member. If at least 5 % are, so are boosted trees on completed rows.
     The members are combined by weights of least log-loss on validation rows, from which cells are hidden at several
-    rates. The weights depend on how much of a row is missing. Members without weight are not kept. Patterns
-    of missing cells need not have been seen before.
+    rates. The weights depend on how much of a row is missing. Members without weight are not kept.
 
     Columns of frames are matched by name, in any order; absent ones count as missing, others are refused. A level never
     seen at learning counts as missing, with a warning.

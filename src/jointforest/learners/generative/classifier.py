@@ -58,10 +58,9 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         "normal_moments": the parent has their mean as well. "normal_mle": a truncated normal of maximum likelihood.
         "quantile": a piecewise-linear CDF. "spn": leaves of at least ``min_spn_samples`` rows are mixtures of
         products, learned with LearnSPN, the others as "normal".
-        "chow_liu": Chow-Liu trees on the codes of each column's own scale, the target among them; ``joint_`` is then
-        hidden trees, whose conditionals predict (``beta_`` is 1). Trees have at most 120 leaves of 12 rows unless said
-        otherwise, and each leaf has tables of its own: take 10 to 20 trees. ``robustness`` is refused, and there is no
-        ``min_spread_``; ``bounds``, ``smoothing``, ``prior``, ``spread_rows`` and ``min_spread`` have no effect.
+        "chow_liu": Chow-Liu trees on the codes of each column; ``joint_`` is then hidden trees, whose conditionals
+        predict (``beta_`` is 1). Take 10 to 20 trees. ``robustness`` is refused; ``bounds``, ``smoothing``, ``prior``,
+        ``spread_rows`` and ``min_spread`` have no effect. See ``docs/concepts/adversarial-forest.md``.
     target_in_leaf : {"factorised", "full"}
         Whether a leaf takes the target as independent of the features, p(x) p(y), or models them together: in the
         mixture with ``leaf="spn"``, else as one product for each class.
