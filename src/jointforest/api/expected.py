@@ -413,9 +413,9 @@ class ExpectedPredictor:
             Most coalitions of a row. Default: all up to 12 players, else 512. All are exact; fewer are drawn, in pairs,
             by the weights of KernelSHAP. At most 65,536.
         method : {"auto", "exact", "sample"}
-            How v(S) is found. "exact": by expectations. "sample": the mean over ``n_draws`` completions, much faster for
-            large joints and small S. "auto": "sample" where coalitions are drawn, too. Joints that are not one forest
-            have draws in any case.
+            How v(S) is found. "exact": by expectations. "sample": the mean over ``n_draws`` completions, much faster
+            for large joints and small S. "auto": "sample" where coalitions are drawn, too. Joints that are not one
+            forest have draws in any case.
         interventional : bool
             Marginal values: v(S) is the mean of f(x_S, rest) over rows of the background.
         background : int or frame

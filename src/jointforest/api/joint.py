@@ -245,10 +245,6 @@ class Joint:
         ValueError
             If the joint is more than a forest of normal or uniform leaves: background (``epsilon``), point masses,
             dates, quantile or other dependent leaves; the message names what.
-
-        Examples
-        --------
-        See `from_forde`.
         """
         write_forde(self.distribution, folder)
 

@@ -45,10 +45,6 @@ class JointRegressor(RegressorMixin, JointPredictor):
     joint_, members_, fitted_by, n_features_in_, feature_names_in_
         As of `JointClassifier`.
 
-    See Also
-    --------
-    JointClassifier : the same for classes.
-
     Examples
     --------
     >>> import jointforest as jf
