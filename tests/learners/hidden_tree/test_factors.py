@@ -143,7 +143,7 @@ def test_missing_cells_keep_dependence_and_every_question(tmp_path: Path) -> Non
     rows = table(300, 10)
     hidden = rows.mask(np.random.default_rng(0).random(rows.shape) < 0.25)
     joint = learned(hidden, n_estimators=2)
-    drawn = joint.sample(20_000, random_state=0)
+    drawn = joint.sample(200_000, random_state=0)
     assert np.abs(correlations(drawn) - correlations(rows)).mean() < 0.07
     assert drawn.notna().all().all()
     with_missing = joint.sample(5_000, random_state=0, missing=True)

@@ -1,8 +1,10 @@
 """What is added to the counts of numbers: normals over codes and over states."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from jointforest import HiddenTreeForest
 from jointforest.learners.hidden_tree.em import Maximisation, Smoothing, Tables, flat_columns, nodes_of, to_tree
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
 
@@ -96,6 +98,42 @@ def test_normals_of_states_against_the_oracle(seed):
     share = count[:, ~light].sum(axis=1) / count.sum(axis=1)  # of the point mass, the same with pseudo-rows
     with_rows = count + 30.0 * found
     np.testing.assert_allclose(with_rows[:, ~light].sum(axis=1) / with_rows.sum(axis=1), share, atol=1e-4)
+
+
+def test_valleys_count_as_if_they_were_filled_up_to_the_lower_peak():
+    # 100 rows a code; the codes' values are ten apart, but for 90 between the fifth and the sixth
+    column = ordered(10, 1_000)
+    value = np.append(np.arange(5) * 10.0, 130.0 + np.arange(5) * 10.0)
+    plain, column = flat_columns((column,), Smoothing()), column._replace(center=value)
+    filled = flat_columns((column,), Smoothing())
+    more = filled.score - plain.score
+    step = column.score[5] - column.score[4]
+    np.testing.assert_allclose(more, np.repeat([0.0, 8.0 * step], 5), atol=1e-12)
+    edges = filled.edge[1:-1] - plain.edge[1:-1]
+    np.testing.assert_allclose(edges, np.repeat([0.0, 4.0 * step, 8.0 * step], [4, 1, 4]), atol=1e-12)
+    # a density with one peak has no valley, and neither levels nor point masses make one
+    for one in (np.cumsum([9, 4, 2, 1, 1, 1, 2, 3, 5, 8]), 10.0 * np.arange(10)):
+        np.testing.assert_array_equal(
+            flat_columns((column._replace(center=one * 1.0),), Smoothing()).score, plain.score
+        )
+    massive = Smoothing(point_mass=0.05)
+    peaks = column._replace(marginal=np.array([0.1] * 4 + [0.03, 0.14] + [0.1] * 4), around=np.full(10, 0.02))
+    np.testing.assert_array_equal(flat_columns((peaks,), massive).score, column.score)
+
+
+@pytest.mark.parametrize("n", [400, 1200])
+def test_groups_have_their_standard_deviation(n):
+    """Groups of amounts at 60, 100 and 200: what hidden trees say given the group, beside counting."""
+    ratio = []
+    for seed in range(3):
+        rng = np.random.default_rng([seed, n])
+        group = rng.choice(list("abc"), n, p=[0.5, 0.3, 0.2])
+        amount = (np.select([group == "a", group == "b"], [60, 100], 200) + rng.normal(0, 15, n)).round(2)
+        table = pd.DataFrame({"shop": group, "amount": amount, "day": rng.integers(1, 8, n)})
+        joint = HiddenTreeForest(4, random_state=0).fit(table).joint_
+        ratio += [joint.given(shop=x).std("amount") / amount[group == x].std(ddof=0) for x in "abc"]
+    assert np.mean(ratio) < {400: 1.25, 1200: 1.12}[n]  # 1.43 and 1.25 with cuts of equal weight and plain scores
+    assert np.min(ratio) > 0.9
 
 
 def near(count, cells, column):

@@ -38,7 +38,8 @@ class _Bins(NamedTuple):
 def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0, limits: np.ndarray = NO_LIMITS) -> _Bins:
     """The last place of each of at most ``n_codes`` bins: heavy places alone, the others cut at equal weight."""
     # With ``fine_ends`` (0 to 1) the outermost bins are narrower: the cuts are at a mean of equal weight and of equal
-    # steps of arcsin(sqrt(share)). No bin lies on both sides of a gap (`_gaps`) or of a limit.
+    # steps of arcsin(sqrt(share)), and move to wide spaces near them (`_at_wide_spaces`). No bin lies on both sides of
+    # a gap (`_gaps`) or of a limit.
     heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
     if len(tally.place) > n_codes:
         heavy &= tally.weight >= tally.weight.sum() / n_codes
@@ -52,7 +53,11 @@ def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0, limits: 
     heavy = _affordable(tally.weight, heavy, apart, n_codes)
     is_light = ~heavy[:-1] & ~heavy[1:]
     gap, apart, is_cut = gap & is_light, apart & is_light, is_light[at]
-    bins = _number(tally.weight, heavy, apart, n_codes, fine_ends)
+    starts = _starts(heavy, apart)
+    begins = _begins(tally.weight, heavy, starts, n_codes, fine_ends)
+    if fine_ends > 0.0:
+        begins = _at_wide_spaces(begins, heavy | starts, tally.place)
+    bins = (np.cumsum(begins) - 1).astype(np.int32)
     ends, begins = _edges(tally, heavy, gap)
     ends[at[is_cut]] = begins[at[is_cut]] = limits[is_cut]
     return _Bins(bins, heavy, ends, begins)
@@ -116,9 +121,8 @@ def _starts(heavy: np.ndarray, gap: np.ndarray) -> np.ndarray:
     return ~heavy & np.concatenate([[True], heavy[:-1] | gap])
 
 
-def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
-    """Bin of each place: stretches of light places share the bins left by heavy ones in proportion to their weight."""
-    starts = _starts(heavy, gap)
+def _begins(weight: np.ndarray, heavy: np.ndarray, starts: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
+    """Whether a bin begins at each place: stretches of light places share the bins left by heavy ones by weight."""
     light = ~heavy
     begins_bin = heavy.copy()
     if light.any():
@@ -140,7 +144,26 @@ def _number(weight: np.ndarray, heavy: np.ndarray, gap: np.ndarray, n_codes: int
             share = (1.0 - fine_ends) * share + fine_ends * np.arcsin(np.sqrt(share)) / (0.5 * np.pi)
         part = np.floor(share * n_bins[own])
         begins_bin[light] = starts[light] | (np.diff(part, prepend=-1.0) != 0)
-    return (np.cumsum(begins_bin) - 1).astype(np.int32)
+    return begins_bin
+
+
+def _at_wide_spaces(begins: np.ndarray, fixed: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """The same with bins that begin above wide spaces between places, where they are not fixed.
+
+    A cut moves by at most half a bin, and the farther the wider the space has to be: where rows of two groups are few
+    and far between, no bin then has rows of both.
+    """
+    space = np.diff(place, prepend=place[0])
+    first = np.append(np.flatnonzero(begins), len(place))
+    moved = first.copy()
+    for k in np.flatnonzero(~fixed[first[:-1]]).tolist():
+        low = max(first[k] - (first[k] - first[k - 1]) // 2, moved[k - 1] + 1)
+        near = np.arange(low, min(first[k] + (first[k + 1] - first[k]) // 2, len(place) - 1) + 1)
+        steps = np.abs(near - first[k])
+        moved[k] = near[np.argmax(space[near] * (1.0 - steps / (steps.max() + 1.0)))]
+    begins = np.zeros(len(place), bool)
+    begins[moved[:-1]] = True
+    return begins
 
 
 def _edges(tally: PlaceTally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

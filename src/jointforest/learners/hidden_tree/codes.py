@@ -71,7 +71,8 @@ def table_of(
         for j, (column, scale) in enumerate(zip(schema.columns, scales, strict=True))
     ]
     gaps, far = tuple(gap for gap, _ in marks), tuple(is_far for _, is_far in marks)
-    table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps, far)
+    center = tuple(scale.moments[1] for scale in scales)
+    table = CodeTable(np.ascontiguousarray(codes), n_codes, is_ordered, weight, views, gaps, far, center)
     return table if ranges is None else _with_ranges(table, schema, scales, ranges)
 
 

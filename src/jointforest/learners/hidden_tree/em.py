@@ -321,27 +321,46 @@ def flat_columns(columns: tuple[CodeColumn, ...], smoothing: Smoothing) -> FlatC
     """The columns as kernels take them."""
     light = [is_light(column, smoothing) for column in columns]
     zeros = [np.zeros(column.n_codes) for column in columns]
+    apart = [_apart(column, of) for column, of in zip(columns, light, strict=True)]
     return FlatColumns(
         np.concatenate([[0], np.cumsum([column.n_codes for column in columns])]),
         _flat([column.marginal for column in columns]),
         np.array([column.known for column in columns], np.float32),
         np.array([column.is_ordered and np.count_nonzero(of) > 1 for column, of in zip(columns, light, strict=True)]),
         np.concatenate(light),
-        np.concatenate([c.score + _apart(c) if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
+        np.concatenate([c.score + of if c.is_ordered else of for c, of in zip(columns, apart, strict=True)]),
         np.concatenate([spread_inside(c) if c.is_ordered else zero for c, zero in zip(columns, zeros, strict=True)]),
-        np.concatenate([_edge_apart(c) if c.is_ordered else np.zeros(c.n_codes + 1) for c in columns]),
+        np.concatenate(
+            [
+                c.edge + _between(of) if c.is_ordered else np.zeros(c.n_codes + 1)
+                for c, of in zip(columns, apart, strict=True)
+            ]
+        ),
     )
 
 
-def _apart(column: CodeColumn) -> np.ndarray:
-    """What is added to the scores of codes, so that a normal on one side of a gap has next to no mass beyond, (K,)."""
-    return np.zeros(column.n_codes) if column.gaps is None else FIXED.gap * column.gaps
+def _apart(column: CodeColumn, light: np.ndarray) -> np.ndarray:
+    """What is added to the scores of codes, (K,): valleys count as if they were as dense as the lower of two peaks.
+
+    Normal scores leave no room between groups of values, so that the normal of one would reach into the others.
+    """
+    more = np.zeros(max(column.n_codes - 1, 0))
+    if column.center is not None:
+        is_inside = light[:-1] & light[1:]
+        mass, length = column.marginal[:-1] + column.marginal[1:], np.diff(column.center)
+        with np.errstate(all="ignore"):
+            density = np.where(is_inside & (length > 0.0), mass / length, 0.0)
+            peak = np.minimum(np.maximum.accumulate(density), np.maximum.accumulate(density[::-1])[::-1])
+            more = np.where(density > 0.0, np.minimum(np.diff(column.score) * (peak / density - 1.0), FIXED.gap), 0.0)
+    if column.gaps is not None:
+        more = np.where(np.diff(column.gaps) > 0, FIXED.gap, more)
+    return np.concatenate([np.zeros(min(column.n_codes, 1)), np.cumsum(more)])
 
 
-def _edge_apart(column: CodeColumn) -> np.ndarray:
-    """Ends of the codes' intervals, (K + 1,): at a gap the middle of it."""
-    apart = np.pad(_apart(column), 1, "edge")
-    return np.asarray(column.edge + 0.5 * (apart[1:] + apart[:-1]))
+def _between(apart: np.ndarray) -> np.ndarray:
+    """The same for the ends of the codes' intervals, (K + 1,): an end lies in the middle of a valley."""
+    padded = np.pad(apart, 1, "edge")
+    return 0.5 * (padded[1:] + padded[:-1])
 
 
 def is_light(column: CodeColumn, smoothing: Smoothing) -> np.ndarray:

@@ -89,6 +89,8 @@ class CodeTable(NamedTuple):
         How many gaps between values lie below each code.
     far : tuple of d bool arrays (K_j,), or empty
         Which codes hold one value far from all others.
+    center : tuple of d float64 arrays (K_j,), or empty
+        Mean value in each code of a number.
     known : int array (n, d) or None
         What is known of cells: a code, ``n_codes[j]``, or ``n_codes[j]`` + 1 + r of a cell of which only the column's
         r-th range is known; ``codes`` then has a draw from the range. None: the codes.
@@ -103,6 +105,7 @@ class CodeTable(NamedTuple):
     views: tuple[tuple[View, ...], ...] = ()
     gaps: tuple[np.ndarray, ...] = ()
     far: tuple[np.ndarray, ...] = ()
+    center: tuple[np.ndarray, ...] = ()
     known: np.ndarray | None = None
     covers: tuple[np.ndarray, ...] = ()
 
@@ -122,6 +125,7 @@ class CodeTable(NamedTuple):
             views=views,
             gaps=tuple(self.gaps[j] for j in columns.tolist()) if self.gaps else (),
             far=tuple(self.far[j] for j in columns.tolist()) if self.far else (),
+            center=tuple(self.center[j] for j in columns.tolist()) if self.center else (),
             known=None if self.known is None else np.ascontiguousarray(self.known[:, columns]),
             covers=tuple(self.covers[j] for j in columns.tolist()) if self.covers else (),
         )
@@ -164,6 +168,8 @@ class CodeColumn(NamedTuple):
         How many gaps between values lie below each code; None where there is none.
     far : bool array (K,) or None
         Which codes hold one value far from all others; None where there is none.
+    center : float64 array (K,) or None
+        Mean value in each code; None where it is not known, or the codes have no order.
     """
 
     marginal: np.ndarray
@@ -174,6 +180,7 @@ class CodeColumn(NamedTuple):
     views: tuple[tuple[np.ndarray, CodeColumn], ...] = ()
     gaps: np.ndarray | None = None
     far: np.ndarray | None = None
+    center: np.ndarray | None = None
 
     @property
     def n_codes(self) -> int:
@@ -194,6 +201,8 @@ def code_columns(table: CodeTable, allowed: list[np.ndarray] | None = None) -> t
             column = column._replace(gaps=table.gaps[j])
         if table.far and table.far[j].any():
             column = column._replace(far=table.far[j])
+        if table.center and table.is_ordered[j]:
+            column = column._replace(center=table.center[j])
         if table.views and table.views[j]:
             views = [(view.code, np.bincount(view.code, count, view.n_codes + 1), view) for view in table.views[j]]
             column = column._replace(
