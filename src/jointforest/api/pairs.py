@@ -14,11 +14,11 @@ from ..inference.comparison import (
     Levels,
     Rejected,
     Relation,
+    mean_and_covariance,
     probability_of_levels,
     probability_of_relation,
     related_blocks,
 )
-from ..inference.covariance import mean_and_covariance
 from ..inference.histogram import even_edges
 from ..inference.information.classes import conditions_of_bins
 from ..inference.information.projection import Estimate, exact

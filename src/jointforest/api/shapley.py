@@ -15,9 +15,8 @@ from ..data.evidence import Evidence
 from ..data.frames import decode, encode, library_of, read, warn_unseen
 from ..data.schema import Schema
 from ..inference.sampling import sample
-from ..inference.shapley.coalition_values import by_function, by_posterior
+from ..inference.shapley.coalition_values import by_function, by_posterior, dependent_groups
 from ..inference.shapley.coalition_values import interventional as interventional_value
-from ..inference.shapley.dependent import dependent_groups
 from ..inference.shapley.game import (
     EXACT_PLAYERS,
     MOST_COALITIONS,

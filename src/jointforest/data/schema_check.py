@@ -11,11 +11,10 @@ from typing import Any, cast
 import numpy as np
 
 from . import cells
-from .calendars import DAY, OF_DAYS, OF_NUMBERS
 from .conditions import Censored
 from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
 from .identifiers import REASONS, SetAside
-from .rules.plain import rules_from_list
+from .rules.rule import rules_from_list
 from .schema import (
     DIGIT_KINDS,
     FRAMES,
@@ -29,6 +28,7 @@ from .schema import (
     Schema,
     snapped,
 )
+from .times import DAY, OF_DAYS, OF_NUMBERS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}

@@ -34,8 +34,7 @@ class Explorer:
         try:
             import uvicorn
 
-            from .patience import PatientProtocol
-            from .server import HOST, App
+            from .server import HOST, App, PatientProtocol
         except ImportError as error:
             raise ImportError(_HINT) from error
         check_number("port", port, 0, 65_535, whole=True, text="a whole number from 0 to 65535")

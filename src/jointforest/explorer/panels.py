@@ -17,8 +17,14 @@ from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
 from ..data.texts import column_text
 from ..inference.explanation.explain import explain
-from ..inference.information.classes import CLASS_BINS, all_informations, class_cuts, information_of_rows
-from ..inference.information.column_map import column_map, expected_changes
+from ..inference.information.classes import (
+    CLASS_BINS,
+    all_informations,
+    class_cuts,
+    column_map,
+    expected_changes,
+    information_of_rows,
+)
 from ..inference.modes import model_modes
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState

@@ -27,10 +27,8 @@ from ..explorer.scripts import IMPORT, PAGE, reached, script_text
 from ..explorer.shown import ShownJoint
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
-from .columns import columns, encoded
-from .dependence import arcs, find_dependence, matrix, predictors
 from .embed import Embedded, embedded, wire
-from .summary import judged, summary
+from .summary import arcs, columns, encoded, find_dependence, judged, matrix, predictors, summary
 
 # ---- What was learned, in words: kinds of columns, what was compared, a small tree.
 

@@ -20,8 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import jointforest as jf
 from jointforest.inference.expectation.expectation import MatchedRows
 from jointforest.inference.expectation.match import match_ensemble
-from jointforest.inference.refit.refit import refit_log_loss, refit_squared
-from jointforest.inference.refit.sums import complete, gather, pair_matrix, pair_product
+from jointforest.inference.refit.refit import complete, gather, pair_matrix, pair_product, refit_log_loss, refit_squared
 from jointforest.runtime.threads import use_jobs
 
 from ... import oracle

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.rules.plain import finite_number, rules_from_list
+from ...data.rules.rule import finite_number, rules_from_list
 from ...data.schema import Column, Schema
 from ...data.schema_check import schema_from_dict
 from ..base import Distribution
