@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
+from ...runtime.parameters import need
 from ..texts import column_text, plain_number, sum_text, value_text
 
 ENOUGH_ROWS = 300
@@ -205,26 +206,22 @@ def rule_from_dict(entry: Any, at: str, names: Sequence[str]) -> Rule:
     unknown = [name for name in rule.columns if name not in names]
     if unknown:
         raise ValueError(f"{at}: there is no column {unknown[0]!r:.80}")
-    if len(set(rule.columns)) != len(rule.columns):
-        raise ValueError(f"{at}: a column is named twice")
+    need(len(set(rule.columns)) == len(rule.columns), f"{at}: a column is named twice")
     return rule
 
 
 def _count(value: Any, at: str) -> int:
-    if type(value) is not int or not 0 <= value < 2**53:
-        raise ValueError(f"{at}: expected an integer >= 0, got {value!r:.80}")
+    need(type(value) is int and 0 <= value < 2**53, f"{at}: expected an integer >= 0, got {value!r:.80}")
     return value
 
 
 def _flag(value: Any, at: str) -> bool:
-    if type(value) is not bool:
-        raise ValueError(f"{at}: expected true or false, got {value!r:.80}")
+    need(type(value) is bool, f"{at}: expected true or false, got {value!r:.80}")
     return value
 
 
 def _name(value: Any, at: str) -> str:
-    if not isinstance(value, str) or len(value) > 10_000:
-        raise ValueError(f"{at}: expected a column's name, got {value!r:.80}")
+    need(isinstance(value, str) and len(value) <= 10_000, f"{at}: expected a column's name, got {value!r:.80}")
     return value
 
 
@@ -233,25 +230,21 @@ def _names(value: Any, at: str) -> tuple[str, ...]:
 
 
 def finite_number(value: Any, at: str) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"{at}: expected a finite number, got {value!r:.80}")
+    need(type(value) in (int, float) and math.isfinite(value), f"{at}: expected a finite number, got {value!r:.80}")
     return float(value)
 
 
 def _tolerance(value: Any, at: str) -> float:
     number = finite_number(value, at)
-    if number < 0.0:
-        raise ValueError(f"{at}: expected a number >= 0, got {value!r:.80}")
+    need(number >= 0.0, f"{at}: expected a number >= 0, got {value!r:.80}")
     return number
 
 
 def _terms(value: Any, at: str) -> tuple[tuple[float, str], ...]:
     pairs = [_items(pair, at) for pair in _items(value, at)]
-    if not all(len(pair) == 2 for pair in pairs):
-        raise ValueError(f"{at}: expected pairs of a number and a column")
+    need(all(len(pair) == 2 for pair in pairs), f"{at}: expected pairs of a number and a column")
     terms = tuple((finite_number(c, at), _name(name, at)) for c, name in pairs)
-    if not all(c for c, _ in terms):
-        raise ValueError(f"{at}: a coefficient is 0")
+    need(all(c for c, _ in terms), f"{at}: a coefficient is 0")
     return terms
 
 
