@@ -61,3 +61,7 @@ def bin_mass(forest: Forest, evidence: Evidence, j: int, bins: Bins, known: OneR
     if known is not None:
         return mass_in_row(forest, evidence, j, known.posterior, bins)
     return state(forest, evidence)._read(bin_rows, j, bins.lo, bins.hi)
+
+
+def impute(forest: Forest, evidence: Evidence) -> np.ndarray:
+    return BoxForest(forest).impute(evidence)[0]

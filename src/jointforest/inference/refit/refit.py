@@ -64,7 +64,6 @@ def refit_squared(
     method: str,
     weight_decay: float = 0.0,
     weight: np.ndarray | None = None,
-    most_leaves: int = _MOST_LEAVES,
 ) -> np.ndarray:
     """Leaf values (L, K) of least expected squared loss plus penalty; raises ValueError for a row of probability 0."""
     # sum_i w_i E[(y_i - F)^2 | known cells of row i] / sum_i w_i + weight_decay |theta|^2, F the sum of base and trees.
@@ -80,9 +79,9 @@ def refit_squared(
     if method == "bagging":
         value = _ratio(target, mass + decay) / len(ensemble.root)
     elif method == "forest":
-        value = _forest_by_squared_loss(matched, sample, mass, target, decay, most_leaves)
+        value = _forest_by_squared_loss(matched, sample, mass, target, decay)
     else:
-        value = _boosting_by_squared_loss(matched, sample, mass, target, decay, most_leaves)
+        value = _boosting_by_squared_loss(matched, sample, mass, target, decay)
     return with_means(ensemble, mass, value)
 
 
@@ -113,19 +112,14 @@ def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 def _forest_by_squared_loss(
-    matched: MatchedEnsemble,
-    sample: RefitSample,
-    mass: np.ndarray,
-    target: np.ndarray,
-    decay: float,
-    most_leaves: int,
+    matched: MatchedEnsemble, sample: RefitSample, mass: np.ndarray, target: np.ndarray, decay: float
 ) -> np.ndarray:
     """Proposition 3. In units in which the equations have a diagonal of 1, which makes them as well posed as may be."""
     omega = 1.0 / len(matched.ensemble.root) if is_average(matched.ensemble) else 1.0
     unit = np.zeros(len(mass))
     unit[mass > 0] = (omega**2 * mass[mass > 0] + decay) ** -0.5
     right = unit[:, None] * omega * target
-    if len(mass) <= most_leaves:
+    if len(mass) <= _MOST_LEAVES:
         at = np.flatnonzero(mass)
         matrix = omega**2 * pair_matrix(matched, sample)[np.ix_(at, at)] * np.outer(unit[at], unit[at])
         theta = np.zeros(target.shape)
@@ -153,15 +147,10 @@ def _least_norm(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _boosting_by_squared_loss(
-    matched: MatchedEnsemble,
-    sample: RefitSample,
-    mass: np.ndarray,
-    target: np.ndarray,
-    decay: float,
-    most_leaves: int,
+    matched: MatchedEnsemble, sample: RefitSample, mass: np.ndarray, target: np.ndarray, decay: float
 ) -> np.ndarray:
     """Proposition 4, tree after tree."""
-    matrix = pair_matrix(matched, sample) if len(mass) <= most_leaves else None
+    matrix = pair_matrix(matched, sample) if len(mass) <= _MOST_LEAVES else None
     tree = _tree_leaves(matched.ensemble)
     value = np.zeros(target.shape)
     for t in range(len(matched.ensemble.root)):

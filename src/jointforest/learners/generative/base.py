@@ -166,7 +166,9 @@ class GenerativeForest(Learner):
         of_target = target, self._target_kind
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight, of_target)
         training = sampled_training(sample, target, self._target_kind)
-        self._name_features(training)
+        self._name_classes(training)
+        self.feature_names_in_ = np.array(training.schema.names[:-1], dtype=object)
+        self.n_features_in_ = len(training.schema.names) - 1
         training, assigned = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
 
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
@@ -176,10 +178,10 @@ class GenerativeForest(Learner):
 
         return self._learn(training, assigned, seed, None if sample.is_whole else filled)
 
-    def _name_features(self, training: Training) -> None:
-        """Say what was seen, as scikit-learn does."""
-        self.feature_names_in_ = np.array(training.schema.names[:-1], dtype=object)
-        self.n_features_in_ = len(training.schema.names) - 1
+    def _name_classes(self, training: Training) -> None:
+        """Set the classes of a classifier, as scikit-learn does."""
+        if self._target_kind == "categorical":
+            self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
 
     def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, AssignedRows]:
         """The table that trees are grown on, and the trees."""
@@ -340,6 +342,7 @@ class GenerativeForest(Learner):
         """Encode the table, or some of its rows, and set what scikit-learn wants set."""
         training = read_training(X, y, self._target_kind, self.kinds, rows)
         validate_data(self, X, skip_check_array=True)
+        self._name_classes(training)
         return training
 
     def _count_draws(self, n: int) -> int:

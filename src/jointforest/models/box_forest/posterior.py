@@ -434,11 +434,6 @@ def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int
 # ---- Missing cells filled in.
 
 
-def impute(forest: Forest, evidence: Evidence) -> np.ndarray:
-    """Cells without a value filled by the posterior mean (on a grid its nearest cell) or the most probable level."""
-    return impute_and_weigh(forest, evidence)[0]
-
-
 def impute_and_weigh(forest: Forest, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """`impute`, and the posterior weight of the background in each row (n,), in one pass."""
     means = _means(forest, evidence)
