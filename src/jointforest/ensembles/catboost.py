@@ -10,8 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from ..runtime.parameters import need
 from .adopt import float64_thresholds
-from .levels import HashedLevels, as_json
-from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
+from .table import Ensemble, HashedLevels, Tree, as_json, join_ensemble, labels_of, model_library
 
 _LINKS = {
     **dict.fromkeys(["RMSE", "MAE", "MAPE", "Quantile", "Expectile", "LogLinQuantile", "Lq", "Huber"], "identity"),

@@ -1,7 +1,5 @@
 """Kernels: the leaves that rows reach in an ensemble, and the sums of what these leaves add."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..models.box_forest.descent_kernels import goes_left

@@ -29,9 +29,8 @@ from ..data.cells import absent
 from ..models.box_forest.leaves.levels import bits
 from ..runtime.parameters import need
 from .evaluate import level_codes
-from .levels import ClosedLevels
 from .read import read_ensemble
-from .table import Ensemble
+from .table import ClosedLevels, Ensemble
 
 # ---- Steps of scikit-learn's pipelines that change columns one by one, as functions of one column of the table each.
 

@@ -30,9 +30,8 @@ from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
-from .checked import suspicious
 from .known import Known
-from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, to_shown
+from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, suspicious, to_shown
 from .state import place_of, whole_number
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from ..data import times
@@ -17,6 +19,7 @@ from ..data.ranges import Ranges
 from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
+from ..inference.check.result import Check
 from ..inference.expectation.by_draws import expected_by_draws
 from ..inference.expectation.expectation import MatchedRows, expected_answer, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
@@ -26,7 +29,6 @@ from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
-from .checked import Checked, check_with_notes
 
 BINS = 40
 """Most bins of a column of numbers."""
@@ -431,3 +433,33 @@ class Predictor:
         if self.ensemble.classes is not None and self.ensemble.link == "logistic":
             answer, error = np.array([1.0 - answer[0], answer[0]]), np.array([error[0], error[0]])
         return _Answer(answer.tolist(), error.tolist())
+
+
+# ---- Cells of a table that are probably wrong, as pages show them.
+
+
+SUSPICIOUS = 0.5
+"""Probability of being wrong from which on a cell is shown."""
+
+
+class Checked(NamedTuple):
+    """The check of a table, and its warnings."""
+
+    found: Check
+    notes: list[str]
+
+
+def check_with_notes(joint: Any, frame: Any) -> Checked:
+    """`Joint.check`, whose warnings are part of what is shown."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        found = joint.check(frame)
+    return Checked(found, list(dict.fromkeys(str(n.message) for n in notes if issubclass(n.category, UserWarning))))
+
+
+def suspicious(cells: Any, k: int) -> list[dict[str, Any]]:
+    """The first k of `Check.cells` that are more probably wrong than right."""
+    rows = cells.tolist() if isinstance(cells, np.ndarray) else nw.from_native(cells).head(k).rows()
+    names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
+    found = [dict(zip(names, row, strict=True)) for row in rows[:k]]
+    return [cell for cell in found if cell["p_wrong"] >= SUSPICIOUS]

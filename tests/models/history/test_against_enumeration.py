@@ -16,7 +16,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.api.history_joint import HistoryJoint
-from jointforest.learners.history import history_forest, learn, targets
+from jointforest.learners.history import history_forest, learn
 from jointforest.learners.history.constants import FIXED
 from jointforest.models.history.contexts import (
     EXCESS,
@@ -57,8 +57,8 @@ def learned(seed: int) -> tuple[HistoryJoint, list[oracle.History]]:
     with ExitStack() as stack:
         stack.enter_context(patch.object(learn, "_judge_expectations", lambda of, *_: of.expectations.root.max()))
         if expected:
-            stack.enter_context(patch.object(targets, "OWN", ()))
-            stack.enter_context(patch.object(targets, "OWN_NUMBER", ()))
+            stack.enter_context(patch.object(learn, "OWN", ()))
+            stack.enter_context(patch.object(learn, "OWN_NUMBER", ()))
             stack.enter_context(patch.object(history_forest, "smoothed", lambda *_: many))
         else:
             stack.enter_context(patch.object(learn, "_judge_expectations", lambda *_: 0.0))

@@ -1,7 +1,5 @@
 """Kernels on regions and grid cells."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

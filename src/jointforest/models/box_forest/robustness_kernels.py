@@ -1,7 +1,5 @@
 """Kernels of robustness: the worst that contaminated leaves and trees can do to a row's predicted class."""
 
-from __future__ import annotations
-
 import math
 
 from ...runtime.compile import entry, kernel
