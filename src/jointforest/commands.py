@@ -366,12 +366,7 @@ def batches_of_tables(tables: tuple[str, ...], source: Input, text: list[str]) -
 
 
 def joint_of_batches(
-    tables: tuple[str, ...],
-    target: str | None,
-    learner: str,
-    settings: dict[str, Any],
-    source: Input,
-    text: list[str],
+    tables: tuple[str, ...], target: str | None, learner: str, settings: dict[str, Any], source: Input, text: list[str]
 ) -> tuple[Joint, int]:
     """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
     n, read_all = 0, batches_of_tables(tables, source, text)

@@ -230,12 +230,7 @@ def _categories(
 
 
 def _tree(
-    fields: dict[str, str],
-    codes: dict[int, Sequence[int]],
-    output: int,
-    n_outputs: int,
-    scale: float,
-    library: str,
+    fields: dict[str, str], codes: dict[int, Sequence[int]], output: int, n_outputs: int, scale: float, library: str
 ) -> Tree:
     def array(key: str, dtype: type) -> np.ndarray:
         return np.array([float(x) for x in fields.get(key, "").split()]).astype(dtype)

@@ -151,10 +151,7 @@ class _Answer(NamedTuple):
 
 
 def answer(
-    shown: ShownJoint | ShownHistories,
-    what: str,
-    body: Mapping[str, Any],
-    is_wanted: Callable[[], bool] = always,
+    shown: ShownJoint | ShownHistories, what: str, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always
 ) -> _Answer:
     """The answer to one of `questions_of`; of what cannot be answered, why."""
     try:

@@ -274,11 +274,7 @@ class Rejected(ValueError):
 
 
 def related_blocks(
-    model: Distribution,
-    evidence: Evidence,
-    relations: Sequence[Relation | Levels],
-    n: int,
-    seed: int,
+    model: Distribution, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int
 ) -> Iterator[np.ndarray]:
     """n draws as `sample_related` makes them, by blocks of `sampling.DRAWS_AT_ONCE` with seeds of their own: (k, d)."""
     for block, (first, stop) in enumerate(chunks(n, DRAWS_AT_ONCE)):
@@ -286,11 +282,7 @@ def related_blocks(
 
 
 def sample_related(
-    model: Distribution,
-    evidence: Evidence,
-    relations: Sequence[Relation | Levels],
-    n: int,
-    seed: int,
+    model: Distribution, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int
 ) -> np.ndarray:
     """n draws (n, d) given one row of evidence and relations between columns; Rejected if hardly any satisfy them."""
     # One relation of two columns needs no rejection if one is known, has levels, or has a grid of at most 4,096 cells:

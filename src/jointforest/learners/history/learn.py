@@ -94,11 +94,7 @@ def _code(columns: HistoryColumns, prepared: Prepared) -> Coded:
 
 
 def _learn_all(
-    columns: HistoryColumns,
-    histories: Histories,
-    targets: list[Target],
-    seed: int,
-    constants: Constants,
+    columns: HistoryColumns, histories: Histories, targets: list[Target], seed: int, constants: Constants
 ) -> list[tuple[Target, list[HistoryTree]]]:
     """The trees of all targets, those with most work first."""
     layout = columns.layout
@@ -367,13 +363,7 @@ def _joined(trees: dict[int, ExpectationTree], d: int) -> Expectations:
 
 
 def _judge_expectations(
-    columns: HistoryColumns,
-    train: Histories,
-    test: Histories,
-    others: Others,
-    j: int,
-    seed: int,
-    constants: Constants,
+    columns: HistoryColumns, train: Histories, test: Histories, others: Others, j: int, seed: int, constants: Constants
 ) -> float:
     """Mean log-probability of the codes of column j in later rows of the test subjects."""
     layout = columns.layout

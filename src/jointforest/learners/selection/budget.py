@@ -127,12 +127,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    budget: Budget,
-    n: int,
-    d: int,
-    objective: str = "draws",
-    known: float = 1.0,
-    numbers: float = 0.0,
+    budget: Budget, n: int, d: int, objective: str = "draws", known: float = 1.0, numbers: float = 0.0
 ) -> list[Candidate]:
     """Learners for n rows and d columns, of whose cells a share is known, the cheapest first but for factors.
 
@@ -173,10 +168,7 @@ def _hidden(budget: Budget, n: int, d: int, objective: str, known: float) -> lis
     if is_large:
         given["max_iter"] = "auto" if budget.chooses_settings else passes
         return [Candidate(name, HiddenTreeForest(members, **given), seconds)]
-    given |= {
-        "max_iter": budget.n_passes,
-        "smoothing": FIXED.smoothing,
-    }
+    given |= {"max_iter": budget.n_passes, "smoothing": FIXED.smoothing}
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
         Candidate(name + more, HiddenTreeForest(members, start=start, **given), seconds)

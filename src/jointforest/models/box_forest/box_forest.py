@@ -16,15 +16,7 @@ from ..base import Distribution, Parts, PosteriorState
 from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing, marginalize
 from .files import forest_to_arrays
-from .histogram import (
-    Bins,
-    BinTables,
-    bins_between,
-    free_levels,
-    from_table,
-    mass_in_row,
-    table_of_many,
-)
+from .histogram import Bins, BinTables, bins_between, free_levels, from_table, mass_in_row, table_of_many
 from .histogram_kernels import bin_rows, mixed_table_rows
 from .leaves.table import pieces_of_slot
 from .modes import modes
@@ -314,10 +306,7 @@ class BoxForestPosterior(PosteriorState):
         # NaN where the evidence has probability 0. With c the mixture's means, a leaf adds w (m_a - c_a)(m_b - c_b).
         forest = self.forest
         return by_chunks(
-            forest,
-            self.evidence,
-            lambda rows, post, first: _of_rows(forest, rows, post, first, a, b),
-            known=self.row,
+            forest, self.evidence, lambda rows, post, first: _of_rows(forest, rows, post, first, a, b), known=self.row
         )
 
     def missing_shares(self, columns: Sequence[int]) -> np.ndarray:

@@ -10,11 +10,7 @@ from ...data.evidence import Evidence
 from ...runtime.numeric_kernels import mix_rows
 from ...runtime.threads import chunks, map_ordered
 from .histogram_kernels import add_rows_inside, bin_rows
-from .posterior import (
-    LeafPosterior,
-    OneRow,
-    numeric_slot,
-)
+from .posterior import LeafPosterior, OneRow, numeric_slot
 from .structure import Forest
 
 # ---- Mass of bins of a numeric column: what histograms are made of.

@@ -12,12 +12,7 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .descent_kernels import routed_rows
 from .leaves.levels import mixed_level_masses
-from .posterior_kernels import (
-    leaf_moments,
-    level_sums,
-    posterior_rows,
-    row_scratch,
-)
+from .posterior_kernels import leaf_moments, level_sums, posterior_rows, row_scratch
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
 from .structure_kernels import MIXED

@@ -290,14 +290,7 @@ def robustness(
 
 
 def worst_margin(
-    model: Forest,
-    evidence: Evidence,
-    j: int,
-    epsilon: float,
-    *,
-    beta: float = 1.0,
-    c: float = 1.0,
-    shift: str = "leaf",
+    model: Forest, evidence: Evidence, j: int, epsilon: float, *, beta: float = 1.0, c: float = 1.0, shift: str = "leaf"
 ) -> np.ndarray:
     """The most by which each class can beat the predicted one if all parameters are contaminated by epsilon, (n, K)."""
     # With beta 1 in units of p(evidence), below 1 that of the average of conditionals. The prediction is robust where
