@@ -12,20 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..cards.html import Html, table_html, view_html, words
-from . import batches
+from . import batches, table_files
 from .csv_files import CsvForm, write_csv
 from .rules.rule import Rule, enough_rows
 from .schema import Column, Schema
-from .table_files import (
-    PLAIN,
-    about_column,
-    check_schema,
-    form_of_output,
-    format_of,
-    format_to_write,
-    read_table,
-    write_whole,
-)
 from .times import is_clock, is_span
 
 _CODE_NAME = re.compile(r"(^|[^a-z])(zip|zipcode|postcode|postal|plz|fips|naics|sic|icd|isbn|ean|code)([^a-z]|$)")
@@ -127,7 +117,7 @@ def _reading(column: Column, why: str | None) -> ColumnReading:
 def _about(column: Column) -> str:
     """The levels or the range of a column, in the form in which the table writes it."""
     if column.is_categorical:
-        return about_column({"levels": list(column.levels)})
+        return table_files.about_column({"levels": list(column.levels)})
     ends = (column.minimum, column.maximum)
     if column.written is not None:
         return " to ".join(column.written.write(end + column.zero) for end in ends)
@@ -136,7 +126,7 @@ def _about(column: Column) -> str:
     if column.kind == "datetime":
         return " to ".join(str(column.from_number(end)) for end in ends)
     low, high = map(column.from_number, ends)
-    return about_column({"step": column.step, "atoms": list(column.atoms), "minimum": low, "maximum": high})
+    return table_files.about_column({"step": column.step, "atoms": list(column.atoms), "minimum": low, "maximum": high})
 
 
 def _notes(column: Column) -> Iterator[str]:
@@ -191,7 +181,7 @@ if TYPE_CHECKING:
 
 def is_parquet_file(path: str, form: str | None = None) -> bool:
     """Whether the path is that of a file, no pipe, whose ending or ``form`` says Parquet."""
-    return path != "-" and Path(path).is_file() and format_of(path, form) == "parquet"
+    return path != "-" and Path(path).is_file() and table_files.format_of(path, form) == "parquet"
 
 
 def count_rows(files: Iterable[str]) -> int:
@@ -200,7 +190,7 @@ def count_rows(files: Iterable[str]) -> int:
 
 
 def read_batches(
-    files: list[str], form: str | None = None, csv: CsvForm = PLAIN, text: Iterable[str] = ()
+    files: list[str], form: str | None = None, csv: CsvForm = table_files.PLAIN, text: Iterable[str] = ()
 ) -> Iterator[tuple[str, pa.Table]]:
     """Pairs of a file and its rows, in order: Parquet `batches.BATCH` rows at a time, CSV a file at a time."""
     known: tuple[str, pa.Schema] | None = None
@@ -208,7 +198,7 @@ def read_batches(
     for file in files:
         for table in _tables_of(file, form, csv, text):
             known = known or (file, table.schema)
-            check_schema(known[1], table.schema, known[0], file)
+            table_files.check_schema(known[1], table.schema, known[0], file)
             if table.num_rows or (file == files[-1] and not has_rows):
                 has_rows = True
                 yield file, table
@@ -216,9 +206,9 @@ def read_batches(
 
 def _tables_of(file: str, form: str | None, csv: CsvForm, text: Iterable[str]) -> Iterator[pa.Table]:
     """The rows of one file in some tables, at least one."""
-    if format_of(file, form) != "parquet":
+    if table_files.format_of(file, form) != "parquet":
         sure = tuple(word for word in csv.na if word not in csv.kept)  # in all files alike
-        yield read_table(file, form, csv._replace(sure=sure), text)
+        yield table_files.read_table(file, form, csv._replace(sure=sure), text)
         return
     opened = _opened(file)
     if opened.metadata.num_rows == 0:
@@ -246,14 +236,14 @@ def in_blocks(parts: Iterable[tuple[str, pa.Table]], n_rows: int) -> Iterator[tu
 
 
 def write_batches(
-    tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None, csv: CsvForm = PLAIN
+    tables: Callable[[], Generator[pa.Table]], path: str, form: str | None = None, csv: CsvForm = table_files.PLAIN
 ) -> None:
     """Write tables one below the other, as one file that appears only when it is complete."""
     # ``tables`` is called again if a type of the first ones turns out too narrow for a later one.
-    if format_to_write(path, form) == "parquet":
-        write_whole(path, lambda file: _write_parquet(tables, file))
+    if table_files.format_to_write(path, form) == "parquet":
+        table_files.write_whole(path, lambda file: _write_parquet(tables, file))
     else:
-        write_whole(path, lambda file: _write_csv(tables, file, form_of_output(path, csv)))
+        table_files.write_whole(path, lambda file: _write_csv(tables, file, table_files.form_of_output(path, csv)))
 
 
 def _opened(file: str) -> Any:

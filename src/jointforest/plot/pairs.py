@@ -25,17 +25,7 @@ from ..inference.explanation.tree_text import tree_leaves
 from ..inference.histogram import even_edges
 from ..models.base import PosteriorState
 from ..report.summary import find_dependence as dependence_of
-from .distributions import (
-    BINS,
-    check_joint,
-    draw_ridges,
-    format_dates,
-    one_posterior,
-    places,
-    span,
-    title_of,
-    trees_of,
-)
+from . import distributions
 from .style import LEVEL_COLORS, SHADES, TABLE, clean, in_percent, new_axes, short
 
 _MOST_LEVELS = 10
@@ -85,7 +75,7 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     >>> [ax.get_title() for ax in ax.figure.axes][:2]
     ['joint', 'table']
     """
-    known = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
+    known = distributions.one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
     state, schema = known.state, known.state.distribution.schema
     j, k = schema.index(a), schema.index(b)
     if j == k:
@@ -93,11 +83,11 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     rows = None if frame is None else encode(schema, frame)[0]
     first, second = schema.columns[j], schema.columns[k]
     if first.is_categorical and second.is_categorical:
-        return _levels(state, j, k, rows, ax, title_of(known))
+        return _levels(state, j, k, rows, ax, distributions.title_of(known))
     if first.is_categorical or second.is_categorical:
         level, number = (j, k) if first.is_categorical else (k, j)
-        return _numbers_of_levels(state, level, number, rows, ax, title_of(known))
-    return _numbers(state, j, k, rows, ax, title_of(known))
+        return _numbers_of_levels(state, level, number, rows, ax, distributions.title_of(known))
+    return _numbers(state, j, k, rows, ax, distributions.title_of(known))
 
 
 def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) -> tuple[Axes, Axes | None]:
@@ -113,11 +103,14 @@ def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) 
 def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Shades of cells."""
     schema = state.distribution.schema
-    edges = [even_edges(schema.columns[i], *span(state.distribution, state.evidence, i), _bins(rows)) for i in (j, k)]
+    edges = [
+        even_edges(schema.columns[i], *distributions.span(state.distribution, state.evidence, i), _bins(rows))
+        for i in (j, k)
+    ]
     mass = np.maximum(_cells(state, j, k, *edges), 0.0)
     top = float(np.quantile(mass[mass > 0.0], _BRIGHT)) if (mass > 0.0).any() else 1.0
     ax, beside = _beside(ax, rows, 4.6, 3.9)
-    across, upwards = (places(schema.columns[i], one) for i, one in zip((j, k), edges, strict=True))
+    across, upwards = (distributions.places(schema.columns[i], one) for i, one in zip((j, k), edges, strict=True))
     image = ax.pcolormesh(across, upwards, mass.T, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
     _draw_curves(ax, schema, (j, k), edges, *_curves(state, j, k, edges[0]))
     axes = [ax]
@@ -133,7 +126,7 @@ def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax:
     ax.set_ylabel(short(schema.names[k]))
     for column, axis in ((schema.columns[j], "x"), (schema.columns[k], "y")):
         if column.kind == "datetime":
-            format_dates(ax, axis)
+            distributions.format_dates(ax, axis)
     scale = ax.figure.colorbar(image, ax=axes[-1], extend="max", shrink=0.9)
     scale.set_label("probability of a cell")
     in_percent(scale.ax.yaxis, top)
@@ -167,18 +160,18 @@ def _draw_curves(
     ax: Axes, schema: Schema, pair: tuple[int, int], edges: list[np.ndarray], mean: np.ndarray, ends: np.ndarray
 ) -> None:
     """Mean and interval of the second column over the middle of the first column's bins, within the second's edges."""
-    across = places(schema.columns[pair[0]], 0.5 * (edges[0][:-1] + edges[0][1:]))
+    across = distributions.places(schema.columns[pair[0]], 0.5 * (edges[0][:-1] + edges[0][1:]))
     lines = [(mean, 1.4, "-", f"mean of {short(schema.names[pair[1]])}"), (ends[:, 0], 0.8, ":", "90% interval")]
     for values, width, style, label in [*lines, (ends[:, 1], 0.8, ":", None)]:
         shown = (values >= edges[1][0]) & (values <= edges[1][-1])
         if shown.any():
-            upwards = places(schema.columns[pair[1]], values[shown])
+            upwards = distributions.places(schema.columns[pair[1]], values[shown])
             ax.plot(across[shown], upwards, color=TABLE, linewidth=width, linestyle=style, label=label)
 
 
 def _bins(rows: np.ndarray | None) -> int:
     """Most bins of a column: few of a table with few rows, so that its cells are not all chance."""
-    return BINS if rows is None else int(np.clip(np.sqrt(len(rows)), 12, BINS))
+    return distributions.BINS if rows is None else int(np.clip(np.sqrt(len(rows)), 12, distributions.BINS))
 
 
 def _what(schema: Schema, of: int, by: int, title: str) -> str:
@@ -253,7 +246,7 @@ def _numbers_of_levels(
     schema = state.distribution.schema
     codes, share, given = _of_levels(state, level)
     column, of_levels = schema.columns[number], state.distribution.observe(given)
-    edges = even_edges(column, *span(state.distribution, state.evidence, number), _bins(rows))
+    edges = even_edges(column, *distributions.span(state.distribution, state.evidence, number), _bins(rows))
     mass, mean, ends = (
         np.diff(of_levels.cdf(number, edges), axis=1),
         of_levels.moments(number)[0],
@@ -267,7 +260,7 @@ def _numbers_of_levels(
         known = [x[~np.isnan(x)] for x in known]
         data = np.array([np.histogram(x, edges)[0] / max(len(x), 1) for x in known])
     ax = new_axes(6.6, 1.0 + 0.55 * len(codes)) if ax is None else ax
-    draw_ridges(ax, column, edges, mass[order], mean[order], ends[order], data)
+    distributions.draw_ridges(ax, column, edges, mass[order], mean[order], ends[order], data)
     ax.set_yticks(np.arange(len(codes)), _names(schema.columns[level], codes, share))
     ax.set_ylim(len(codes) - 0.6, -1.0)
     ax.set(xlabel=short(column.name), ylabel=short(schema.names[level]))
@@ -343,7 +336,7 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
     >>> len(ax.get_xticklabels())
     7
     """
-    check_joint(joint)
+    distributions.check_joint(joint)
     if columns is not None:
         joint = joint.select(*columns)
     found = dependence_of(ShownJoint(joint))
@@ -429,7 +422,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     >>> len(ax.patches) == joint.n_leaves, [dots.get_label() for dots in ax.collections]
     (True, ['Adelie', 'Chinstrap', 'Gentoo'])
     """
-    trees, schema = trees_of(joint, "regions"), joint.schema
+    trees, schema = distributions.trees_of(joint, "regions"), joint.schema
     axes = [schema.index(x), schema.index(y)]
     if x == y:
         raise ValueError(f"x and y are both column {x!r}: regions are of two columns; plot.cdf shows one")
@@ -469,7 +462,9 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
 def _view(joint: Joint, j: int, numbers: np.ndarray) -> tuple[float, float]:
     """Ends of an axis: the rows, or 99 % of the column, with a margin."""
     known = numbers[~np.isnan(numbers)]
-    low, high = (known.min(), known.max()) if len(known) else span(joint.distribution, build(joint.schema), j)
+    low, high = (
+        (known.min(), known.max()) if len(known) else distributions.span(joint.distribution, build(joint.schema), j)
+    )
     margin = 0.04 * (high - low) or max(0.5, 1e-3 * abs(low))
     return float(low - margin), float(high + margin)
 

@@ -17,15 +17,7 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.arrays import sums_by_key
 from ...runtime.threads import map_ordered
 from ..hidden_tree.first_joint import fill_in
-from ..leaf_fitting.densities import (
-    AssignedRows,
-    as_forest,
-    first_leaves,
-    fit_leaves,
-    quantile_leaves,
-    rows_in_leaves,
-    slots_and_columns,
-)
+from ..leaf_fitting import densities
 from ..leaf_fitting.fit import LeafSums, ListedLevels, Settings, Table, TreeLeaves, kernel_codes, marginals
 from ..leaf_fitting.quantile import (
     LeafCdfs,
@@ -81,7 +73,7 @@ def routed(route: Route, batch: Any) -> Routed:
     weights = route.weights
     rows = batch_cells(route.schema, batch, weights.name if weights else None)
     reader, X, ranges = rows.reader, rows.X, rows.ranges
-    first, keys, filled = first_leaves(route.trees), np.zeros(len(X), np.uint64), X
+    first, keys, filled = densities.first_leaves(route.trees), np.zeros(len(X), np.uint64), X
     if ranges is not None and route.first is None:
         refuse_unseen_ranges(route.schema, ranges)
     if np.isnan(X).any():
@@ -113,7 +105,7 @@ def leaf_sizes(
     """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it. Raises
     ValueError if the batches have other rows than they had before."""
     route = Route(schema, columns, trees, seed, weights, first_joint)
-    first = first_leaves(trees)
+    first = densities.first_leaves(trees)
     sizes: np.ndarray = fold(
         Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "looking at rows"), n
     )
@@ -123,7 +115,7 @@ def leaf_sizes(
 
 def _count(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
     """Count the rows of a batch."""
-    first, rows = first_leaves(route.trees), routed(route, batch)
+    first, rows = densities.first_leaves(route.trees), routed(route, batch)
 
     def one(t: int) -> np.ndarray:
         return np.bincount(rows.leaf_of(t), minlength=int(first[t + 1] - first[t]))
@@ -146,7 +138,7 @@ class Structure(NamedTuple):
     schema: Schema
     columns: Columns
     cells: Table
-    assigned: AssignedRows
+    assigned: densities.AssignedRows
     settings: Settings
     quantile: np.ndarray | None
     seed: int
@@ -171,9 +163,9 @@ class Filling(NamedTuple):
 def filling_of(structure: Structure) -> Filling:
     """What batches need of a structure."""
     assigned, table = structure.assigned, structure.cells
-    first = first_leaves(assigned.trees)
-    slots, n_trees = slots_and_columns(structure.columns, _modelled(structure)), len(first) - 1
-    placed = [rows_in_leaves(assigned, first, t) for t in range(n_trees if slots else 0)]
+    first = densities.first_leaves(assigned.trees)
+    slots, n_trees = densities.slots_and_columns(structure.columns, _modelled(structure)), len(first) - 1
+    placed = [densities.rows_in_leaves(assigned, first, t) for t in range(n_trees if slots else 0)]
 
     def one(t: int, j: int) -> Marks:
         return marks_of(values_of_rows(table.values[j], table.codes[j], *placed[t], assigned.weight[t]))
@@ -188,7 +180,7 @@ def filling_of(structure: Structure) -> Filling:
 def empty(filling: Filling) -> list[Running]:
     """Sums of no rows, one for each tree."""
     columns, trees = filling.route.columns, filling.route.trees
-    sizes = np.diff(first_leaves(trees)).tolist()
+    sizes = np.diff(densities.first_leaves(trees)).tolist()
     no_counts_of_trees = [{slot: no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
     return [
         no_leaf_rows(columns, n, filling.centre, filling.spread, marks)
@@ -225,7 +217,7 @@ def finish(structure: Structure, sums: list[Running], epsilon: float) -> Forest:
 
     def one(t: int) -> TreeLeaves:
         box, of_leaves = tree_boxes(trees, columns, t), leaf_sums_of(columns, sums[t], unit)
-        leaves = fit_leaves(columns, table, of_leaves, box, structure.settings, structure.target)
+        leaves = densities.fit_leaves(columns, table, of_leaves, box, structure.settings, structure.target)
         if not sums[t].marks:
             return leaves
 
@@ -237,13 +229,13 @@ def finish(structure: Structure, sums: list[Running], epsilon: float) -> Forest:
         return with_cdfs(leaves, dict(zip(sums[t].marks, cdfs, strict=True)))
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], "fitting leaves"))
-    return as_forest(structure.schema, columns, table, trees, fitted, epsilon)
+    return densities.as_forest(structure.schema, columns, table, trees, fitted, epsilon)
 
 
 def _modelled(structure: Structure) -> np.ndarray:
     """Numeric slots with quantile leaves, bool (p,)."""
     has_target = structure.target is not None
-    return quantile_leaves(structure.columns, structure.settings, structure.quantile, has_target)
+    return densities.quantile_leaves(structure.columns, structure.settings, structure.quantile, has_target)
 
 
 def fill_leaves(fold: FoldBatches, n: int, structure: Structure, epsilon: float) -> Forest:

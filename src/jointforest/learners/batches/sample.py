@@ -10,21 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...data import infer_schema
 from ...data.cells import ColumnCells, FrameReader, is_text, taken, without
 from ...data.csv_files import is_number
 from ...data.frames import encode_reader, read, row_weights, take_rows
-from ...data.infer_schema import (
-    NoRows,
-    check_ranges,
-    checked_kinds,
-    doubt_values,
-    flags_of,
-    schema_of,
-    to_count,
-    with_ends_of_ranges,
-    with_flags,
-    with_ranges,
-)
 from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks, mix_all_bits
 from ...data.ranges import Ranges, range_text
 from ...data.sample_rows import (
@@ -96,7 +85,7 @@ def held(reader: FrameReader) -> FrameReader:
 def prepared(batch: Any, kinds: Mapping[str, Any]) -> FrameReader:
     """A batch, numbers and ranges read from texts where ``kinds`` say so; columns to be ignored may be of any type."""
     reader = without(read(batch), {name for name, kind in kinds.items() if kind == "ignored"})
-    of_ranges = {name for name, kind in checked_kinds(reader.names, kinds).items() if kind == "ranges"}
+    of_ranges = {name for name, kind in infer_schema.checked_kinds(reader.names, kinds).items() if kind == "ranges"}
 
     def cells(name: str) -> ColumnCells:
         as_stored = reader.cells(name)
@@ -104,7 +93,7 @@ def prepared(batch: Any, kinds: Mapping[str, Any]) -> FrameReader:
             return as_stored
         return read_cells(WrittenForm("number", as_stored.dtype), as_stored, name, as_stored.dtype)
 
-    return held(with_flags(replace(reader, cells=cells), flags_of(kinds)))
+    return held(infer_schema.with_flags(replace(reader, cells=cells), infer_schema.flags_of(kinds)))
 
 
 def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, Any]) -> _Seen:
@@ -157,15 +146,17 @@ def take_sample(
     seen = fold(_pass(look_at, merge), None)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
-    asked = {name: kind for name, kind in checked_kinds(seen.look.names, kinds).items() if kind != "ranges"}
+    asked = {
+        name: kind for name, kind in infer_schema.checked_kinds(seen.look.names, kinds).items() if kind != "ranges"
+    }
     if target is not None:
         name, kind = target
         if name not in seen.look.names:
             raise ValueError(f"target: there is no column {name!r}; {near(name, seen.look.names)}")
         asked = {name: kind} | asked
     few = FrameReader("pandas", list(seen.rows.cells), len(seen.rows.tally.keys), seen.rows.cells.__getitem__)
-    seen = seen._replace(look=with_ends_of_ranges(seen.look, few))
-    wanted, keys = to_count(seen.look, asked), common_keys(seen.rows, sample_size(n_rows))
+    seen = seen._replace(look=infer_schema.with_ends_of_ranges(seen.look, few))
+    wanted, keys = infer_schema.to_count(seen.look, asked), common_keys(seen.rows, sample_size(n_rows))
     counted = None
     if wanted or len(keys):
         again = partial(count_again, wanted=wanted, keys=keys, seed=seed, kinds=kinds or {})
@@ -194,8 +185,8 @@ def sample_of(
     seen: _Seen, counted: _Counted | None, kinds: Mapping[str, Any], asked: Mapping[str, str], n_rows: int, seed: int
 ) -> Sample:
     """The sample of a table, from what was seen of all of it and counted; kinds as given, and ``asked`` of schemas."""
-    schema = schema_of(seen.look, {} if counted is None else counted.values, asked)
-    doubt_values(schema, seen.look)
+    schema = infer_schema.schema_of(seen.look, {} if counted is None else counted.values, asked)
+    infer_schema.doubt_values(schema, seen.look)
     cells, weight = weighed_rows(seen.rows, None if counted is None else counted.rows)
     n = seen.look.n
     if n <= n_rows:
@@ -204,9 +195,9 @@ def sample_of(
         points = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
         at = np.minimum(np.searchsorted(np.cumsum(weight), points, side="right"), len(weight) - 1)
     reader = FrameReader(schema.frame, list(seen.look.names), len(at), lambda name: taken(cells[name], at))
-    schema = with_ranges(schema, reader, flags_of(kinds))
+    schema = infer_schema.with_ranges(schema, reader, infer_schema.flags_of(kinds))
     of_ranges = {name for name, kind in kinds.items() if kind == "ranges"}
-    check_ranges(schema, of_ranges)
+    infer_schema.check_ranges(schema, of_ranges)
     forms = {c.name: WrittenForm("number", c.dtype) for c in schema.columns if c.name in of_ranges and is_text(c.dtype)}
     columns = tuple(
         replace(column, dtype=number_dtype(schema.frame, form), written=form)
@@ -283,7 +274,7 @@ def take_weighed(
     fold = _with_weight(fold, name)
     try:
         sample = take_sample(fold, {**(kinds or {}), name: "continuous"}, n_rows, seed, target)
-    except NoRows:
+    except infer_schema.NoRows:
         raise ValueError(f"sample_weight: column {name!r}: every weight is zero; give some rows more") from None
     schema = sample.schema
     j = schema.index(name)

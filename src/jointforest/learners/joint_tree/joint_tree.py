@@ -15,16 +15,7 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import map_ordered
-from ..base import (
-    MAX_FEATURES,
-    TableLearner,
-    TableRows,
-    count_features,
-    draw_bootstrap,
-    fewest_rows,
-    trial_rows,
-    warn_leaf_size,
-)
+from .. import base
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
@@ -46,7 +37,7 @@ ALL_WAYS = (*CHOW_LIU_WAYS, INDEPENDENT)
 
 
 @dataclass(eq=False, repr=False)
-class JointTree(TableLearner):
+class JointTree(base.TableLearner):
     """Learn the joint distribution of a table with a joint probability tree.
 
     A tree whose splits are judged on all columns at once: each split lessens the impurity of the other columns,
@@ -115,7 +106,7 @@ class JointTree(TableLearner):
     max_depth: int | None = parameter(None, Number(1, whole=True), None)
     max_leaf_nodes: int | None = parameter(None, Number(2, whole=True), None)
     min_impurity_decrease: str | float = parameter("auto", "auto", Number(0, 1))
-    max_features: str | int | float | None = parameter(None, *MAX_FEATURES)
+    max_features: str | int | float | None = parameter(None, *base.MAX_FEATURES)
     bootstrap: bool = parameter(True, *FLAG)
     leaf: str = parameter("auto", "auto", *LEAF_DENSITIES, "chow_liu")
     quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
@@ -126,19 +117,19 @@ class JointTree(TableLearner):
 
     def _check(self) -> None:
         super()._check()
-        fewest_rows(self.min_samples_leaf, 1)
+        base.fewest_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: TableRows, weight: np.ndarray | None, seed: int) -> Distribution:
-        least = fewest_rows(self.min_samples_leaf, len(rows.X))
+    def _learn(self, rows: base.TableRows, weight: np.ndarray | None, seed: int) -> Distribution:
+        least = base.fewest_rows(self.min_samples_leaf, len(rows.X))
         way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least) if self.leaf == "chow_liu" else INDEPENDENT
         return self._made(way, rows, weight, seed, self.n_estimators, least)
 
     def _learn_and_compare(
-        self, rows: TableRows, weight: np.ndarray | None, seed: int
+        self, rows: base.TableRows, weight: np.ndarray | None, seed: int
     ) -> tuple[Distribution, list[LostPair]]:
         if self.leaf != "auto":
             return super()._learn_and_compare(rows, weight, seed)
-        least = fewest_rows(self.min_samples_leaf, len(rows.X))
+        least = base.fewest_rows(self.min_samples_leaf, len(rows.X))
         first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
         lost = lost_pairs(first, rows.X, weight)
         way = self._preferred(ALL_WAYS, rows, weight, seed, least) if lost else INDEPENDENT
@@ -147,7 +138,7 @@ class JointTree(TableLearner):
         model = self._made(way, rows, weight, seed, self.n_estimators, least)
         return model, lost_pairs(model, rows.X, weight)
 
-    def _learn_batches(self, sampled: Sampled, rows: TableRows, seed: int) -> Distribution:
+    def _learn_batches(self, sampled: Sampled, rows: base.TableRows, seed: int) -> Distribution:
         weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
         way = INDEPENDENT
         if self.leaf == "chow_liu":
@@ -162,11 +153,11 @@ class JointTree(TableLearner):
         return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon)
 
     def _preferred(
-        self, ways: Sequence[str], rows: TableRows, weight: np.ndarray | None, seed: int, least: float
+        self, ways: Sequence[str], rows: base.TableRows, weight: np.ndarray | None, seed: int, least: float
     ) -> str:
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
         few."""
-        kept, held = trial_rows(len(rows.X), seed)
+        kept, held = base.trial_rows(len(rows.X), seed)
         if len(held) < FIXED.trial_fewest_rows:
             return ways[0]
         few, of_kept = min(self.n_estimators, FIXED.trial_trees), None if weight is None else weight[kept]
@@ -178,7 +169,7 @@ class JointTree(TableLearner):
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
     def _made(
-        self, way: str, rows: TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+        self, way: str, rows: base.TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
     ) -> Distribution:
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
@@ -189,7 +180,7 @@ class JointTree(TableLearner):
         return BoxForest(learn_densities(rows.schema, rows.columns, rows.cells, assigned, settings, self.epsilon))
 
     def _grow_on_codes(
-        self, way: str, rows: TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+        self, way: str, rows: base.TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
     ) -> tuple[CodedRows, AssignedRows]:
         """The first trees for Chow-Liu leaves, and the codes that they are grown on."""
         table = on_own_scales(rows, weight)
@@ -199,11 +190,11 @@ class JointTree(TableLearner):
     def _sampled_rows(self) -> int:
         return MOST_ROWS
 
-    def _least_of_sample(self, rows: TableRows, n: int) -> float:
+    def _least_of_sample(self, rows: base.TableRows, n: int) -> float:
         """Fewest rows in a leaf, of a sample whose table of n fills it."""
-        return max(fewest_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
+        return max(base.fewest_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
 
-    def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+    def _structure(self, rows: base.TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, rows.cells, assigned, settings, None, seed, first=rows.first)
@@ -214,7 +205,7 @@ class JointTree(TableLearner):
 
     def _grow(
         self,
-        rows: TableRows,
+        rows: base.TableRows,
         of_rows: np.ndarray | None,
         seed: int,
         n_trees: int,
@@ -226,14 +217,14 @@ class JointTree(TableLearner):
         schema, columns, cells = rows.schema, rows.columns, rows.filled
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
-        warn_leaf_size(least, n)
+        base.warn_leaf_size(least, n)
         settings = JointSettings(
             criterion=CRITERIA[self.criterion],
             min_weight=least,
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=None if isinstance(self.min_impurity_decrease, str) else self.min_impurity_decrease,
-            max_features=count_features(self.max_features, max(int(judges.any(axis=1).sum()), 1)),
+            max_features=base.count_features(self.max_features, max(int(judges.any(axis=1).sum()), 1)),
         )
         ranks = rank(columns, cells)
         is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
@@ -244,7 +235,7 @@ class JointTree(TableLearner):
         is_forest = self.n_estimators > 1
 
         def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
-            weight = draw_bootstrap(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
+            weight = base.draw_bootstrap(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
             weight = weight if of_rows is None else weight * of_rows
             tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t)
             return tree, node, weight

@@ -13,6 +13,7 @@ from ...data.evidence import Evidence, within_ends
 from ...data.schema import Schema
 from ...runtime.numeric_kernels import mix_rows
 from ..base import Distribution, Parts, PosteriorState
+from . import posterior
 from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing, marginalize
 from .files import forest_to_arrays
@@ -20,19 +21,6 @@ from .histogram import Bins, BinTables, bins_between, free_levels, from_table, m
 from .histogram_kernels import bin_rows, mixed_table_rows
 from .leaves.table import pieces_of_slot
 from .modes import modes
-from .posterior import (
-    LeafPosterior,
-    OneRow,
-    background_share,
-    by_chunks,
-    completions,
-    impute_and_weigh,
-    log_density,
-    moments_table,
-    numeric_slot,
-    sample,
-    sample_and_weigh,
-)
 from .posterior_kernels import cdf_rows, level_rows, mean_variance_rows, pdf_rows
 from .quantile_kernels import quantile_rows
 from .structure import Forest
@@ -43,7 +31,7 @@ from .structure import Forest
 def moments_in_leaves(forest: Forest, evidence: Evidence, j: int, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances in n leaves, of a column or of the indicators of its levels, each (n, L)."""
     n = len(of)
-    each = LeafPosterior(np.arange(n + 1, dtype=np.int64), of, np.zeros(n), np.zeros(n))
+    each = posterior.LeafPosterior(np.arange(n + 1, dtype=np.int64), of, np.zeros(n), np.zeros(n))
     rows = evidence.repeat(n)
     if forest.columns.is_categorical[j]:
         share = level_rows(forest.columns, forest.leaves, rows, j, each, 0)
@@ -55,7 +43,7 @@ def moments_in_leaves(forest: Forest, evidence: Evidence, j: int, of: np.ndarray
 # ---- Covariance of two columns of numbers, exact: columns of a leaf are independent.
 
 
-def _of_rows(forest: Forest, rows: Evidence, post: LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
+def _of_rows(forest: Forest, rows: Evidence, post: posterior.LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
     """Covariances given the rows first.. whose posterior this is."""
     n = len(post.log_evidence)
     chunk = rows.take(np.arange(first, first + n))
@@ -108,7 +96,7 @@ class BoxForest(Distribution):
         return BinTables(self.forest)
 
     def log_density(self, evidence: Evidence) -> np.ndarray:
-        return log_density(self.forest, evidence)
+        return posterior.log_density(self.forest, evidence)
 
     def observe(self, evidence: Evidence) -> BoxForestPosterior:
         return BoxForestPosterior(self, evidence)
@@ -127,17 +115,17 @@ class BoxForest(Distribution):
         return box_trees(self.forest)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
-        return within_ends(self.schema, evidence, m, sample(self.forest, evidence, m, seed, missing))
+        return within_ends(self.schema, evidence, m, posterior.sample(self.forest, evidence, m, seed, missing))
 
     def sample_and_weigh(self, evidence: Evidence, m: int, seed: int, missing: bool) -> tuple[np.ndarray, np.ndarray]:
-        drawn, background = sample_and_weigh(self.forest, evidence, m, seed, missing)
+        drawn, background = posterior.sample_and_weigh(self.forest, evidence, m, seed, missing)
         return within_ends(self.schema, evidence, m, drawn), background
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
-        return completions(self.forest, evidence, count, seed)
+        return posterior.completions(self.forest, evidence, count, seed)
 
     def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        return impute_and_weigh(self.forest, evidence)
+        return posterior.impute_and_weigh(self.forest, evidence)
 
     def condition(self, evidence: Evidence) -> BoxForest:
         return BoxForest(condition(self.forest, evidence))
@@ -183,11 +171,11 @@ class BoxForestPosterior(PosteriorState):
         return self.distribution.forest
 
     @cached_property
-    def row(self) -> OneRow | None:
+    def row(self) -> posterior.OneRow | None:
         """The leaves that a single row of evidence reaches; None of several rows, which are answered in chunks."""
         if len(self.evidence.value) != 1 or self.beta != 1.0:
             return None
-        return OneRow(self.forest, self.evidence)
+        return posterior.OneRow(self.forest, self.evidence)
 
     @cached_property
     def log_evidence(self) -> float:
@@ -199,15 +187,15 @@ class BoxForestPosterior(PosteriorState):
         """What a kernel on the leaves of each row answers about column j, (n, ...)."""
         forest = self.forest
 
-        def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        def read(rows: Evidence, post: posterior.LeafPosterior, first: int) -> np.ndarray:
             return kernel(forest.columns, forest.leaves, rows, j, post, first, *more)
 
-        return by_chunks(forest, self.evidence, read, j, self.beta, self.row)
+        return posterior.by_chunks(forest, self.evidence, read, j, self.beta, self.row)
 
     def background_weight(self) -> np.ndarray:
         # All zero in a forest without background; there rows of probability 0 are NaN too.
-        share = partial(background_share, self.forest)
-        return by_chunks(self.forest, self.evidence, lambda rows, post, first: share(post), known=self.row)
+        share = partial(posterior.background_share, self.forest)
+        return posterior.by_chunks(self.forest, self.evidence, lambda rows, post, first: share(post), known=self.row)
 
     def level_probabilities(self, j: int) -> np.ndarray:
         if not self.forest.columns.is_categorical[j]:
@@ -222,33 +210,33 @@ class BoxForestPosterior(PosteriorState):
             return super().levels_and_log_probability(j)
         forest = self.forest
 
-        def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        def read(rows: Evidence, post: posterior.LeafPosterior, first: int) -> np.ndarray:
             levels = level_rows(forest.columns, forest.leaves, rows, j, post, first)
             return np.column_stack([post.log_evidence, np.minimum(levels, 1.0)])
 
-        both = by_chunks(forest, self.evidence, read, j)
+        both = posterior.by_chunks(forest, self.evidence, read, j)
         return both[:, 1:].copy(), both[:, 0] + self.evidence.log_penalty
 
     def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         # Cells of a grid count with their centres.
-        table = moments_table(self.forest, self.evidence, numeric_slot(self.forest, j))
+        table = posterior.moments_table(self.forest, self.evidence, posterior.numeric_slot(self.forest, j))
         both = self._read(mean_variance_rows, j, table)
         return both[:, 0].copy(), both[:, 1].copy()
 
     def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
-        numeric_slot(self.forest, j)
+        posterior.numeric_slot(self.forest, j)
         points = np.ascontiguousarray(x, dtype=np.float64)
         return np.minimum(self._read(cdf_rows, j, points), 1.0)  # as of levels
 
     def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
         # Mass over step on a grid, the mass at an atom.
-        numeric_slot(self.forest, j)
+        posterior.numeric_slot(self.forest, j)
         return self._read(pdf_rows, j, np.ascontiguousarray(x, dtype=np.float64))
 
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         # inf{x: F(x) >= q}, by a bracketed search on the mixture's CDF. Cell centres on grids, atoms exactly, other
         # numbers to 1e-10 of the posterior's standard deviation.
-        numeric_slot(self.forest, j)
+        posterior.numeric_slot(self.forest, j)
         levels = np.ascontiguousarray(q, dtype=np.float64)
         bad = levels[~((levels > 0.0) & (levels < 1.0))]
         if len(bad):
@@ -276,7 +264,9 @@ class BoxForestPosterior(PosteriorState):
         table = self._table_of_rows(j, bins)
         if table is None:
             return self._read(bin_rows, j, bins.lo, bins.hi)
-        return by_chunks(forest, self.evidence, lambda rows, post, first: mixed_table_rows(table, post), j, self.beta)
+        return posterior.by_chunks(
+            forest, self.evidence, lambda rows, post, first: mixed_table_rows(table, post), j, self.beta
+        )
 
     def mean_and_histogram(self, j: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Many rows of evidence are weighed once for both.
@@ -284,18 +274,18 @@ class BoxForestPosterior(PosteriorState):
         table = self._table_of_rows(j, bins)
         if table is None:
             return self.moments(j)[0], self._read(bin_rows, j, bins.lo, bins.hi)
-        moments = moments_table(forest, self.evidence, numeric_slot(forest, j))
+        moments = posterior.moments_table(forest, self.evidence, posterior.numeric_slot(forest, j))
 
-        def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
+        def read(rows: Evidence, post: posterior.LeafPosterior, first: int) -> np.ndarray:
             mean = mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, moments)[:, :1]
             return np.hstack([mean, mixed_table_rows(table, post)])
 
-        both = by_chunks(forest, self.evidence, read, j, self.beta)
+        both = posterior.by_chunks(forest, self.evidence, read, j, self.beta)
         return both[:, 0].copy(), both[:, 1:].copy()
 
     def parts(self, j: int) -> Parts:
         first, log_weight = self.evidence.take(np.array([0])), self.forest.leaves.log_weight
-        leaf, share = (self.row or OneRow(self.forest, first)).mixture
+        leaf, share = (self.row or posterior.OneRow(self.forest, first)).mixture
         moments = moments_in_leaves(self.forest, first, j, leaf)
         weight, *each = np.zeros(len(log_weight)), *(np.zeros((len(log_weight), x.shape[1])) for x in moments)
         for of_all, of_reached in zip((weight, *each), (share, *moments), strict=True):
@@ -305,7 +295,7 @@ class BoxForestPosterior(PosteriorState):
     def covariance(self, a: int, b: int) -> np.ndarray:
         # NaN where the evidence has probability 0. With c the mixture's means, a leaf adds w (m_a - c_a)(m_b - c_b).
         forest = self.forest
-        return by_chunks(
+        return posterior.by_chunks(
             forest, self.evidence, lambda rows, post, first: _of_rows(forest, rows, post, first, a, b), known=self.row
         )
 

@@ -13,21 +13,8 @@ from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Schema
 from ...data.schema_check import column_from_dict, schema_from_dict
 from ...runtime.parameters import need
+from . import contexts
 from .columns import GAP, LENGTH_COLUMN, START, Coding, Expectations, HistoryColumns, Variable
-from .contexts import (
-    CHANGED,
-    CODE,
-    EXPECTED,
-    FROM_USUAL,
-    HEAD,
-    MAX_CODES,
-    N_CLASSES,
-    NOW,
-    OF_ROW,
-    OFFSET_USUAL,
-    POSITION,
-    VALUE,
-)
 from .history_model import HistoryModel
 from .records import MOST_TREES, Conditionals
 
@@ -215,7 +202,10 @@ def _variable(
 
 
 def _scale(name: str, column: Column, n_codes: Any, arrays: dict[str, np.ndarray]) -> Scale:
-    need(type(n_codes) is int and 1 <= n_codes <= MAX_CODES, f"{name}: n_codes: expected 1 to {MAX_CODES}")
+    need(
+        type(n_codes) is int and 1 <= n_codes <= contexts.MAX_CODES,
+        f"{name}: n_codes: expected 1 to {contexts.MAX_CODES}",
+    )
     grid = (0.0, 0.0) if column.is_categorical else (column.step, column.center)
     scale = Scale(n_codes, *grid, *(arrays[f"{name}.{field}"] for field in _SCALE))
     check_scale(scale, column)
@@ -276,8 +266,11 @@ def check_expectations(columns: HistoryColumns) -> None:
         code = -1 - child[~inner]
         need(((code >= 1) & (code < coding.n_codes)).all(), "expect.child: expected codes of the column")
         kind, column = trees.kind[first:end][inner], trees.column[first:end][inner]
-        most = np.where(kind == HEAD, h - int(columns.has_length), np.where(kind == NOW, j, 1))
-        need(np.isin(kind, (POSITION, HEAD, NOW)).all(), "expect.kind: expected the row, constants, earlier columns")
+        most = np.where(kind == contexts.HEAD, h - int(columns.has_length), np.where(kind == contexts.NOW, j, 1))
+        need(
+            np.isin(kind, (contexts.POSITION, contexts.HEAD, contexts.NOW)).all(),
+            "expect.kind: expected the row, constants, earlier columns",
+        )
         need(((column >= 0) & (column < most)).all(), "expect.column: expected one that came before")
 
 
@@ -300,13 +293,13 @@ def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray, ex
     for t in range(n_trees):
         target, sort = int(target_of_tree[t]), int(trees.tree_class[t])
         if t == start[target]:
-            need(sort == VALUE, f"tree {t}: the first tree of a target gives its codes")
+            need(sort == contexts.VALUE, f"tree {t}: the first tree of a target gives its codes")
         else:
-            need(sort in N_CLASSES and target >= n_head + n_columns, f"tree_class[{t}]: not expected there")
+            need(sort in contexts.N_CLASSES and target >= n_head + n_columns, f"tree_class[{t}]: not expected there")
             has_expected = expect_root[(target - n_head) % n_columns] >= 0
-            need(sort != OFFSET_USUAL or has_expected, f"tree_class[{t}]: the column has no expectation tree")
-        width = int(trees.target_codes[target]) if sort == VALUE else N_CLASSES[sort]
-        width = int(n_codes[target - n_head - n_columns]) if sort == CODE else width
+            need(sort != contexts.OFFSET_USUAL or has_expected, f"tree_class[{t}]: the column has no expectation tree")
+        width = int(trees.target_codes[target]) if sort == contexts.VALUE else contexts.N_CLASSES[sort]
+        width = int(n_codes[target - n_head - n_columns]) if sort == contexts.CODE else width
         _check_nodes(trees, int(trees.root[t]), int(ends[t]), width, t)
         _check_contexts(trees, slice(int(trees.root[t]), int(ends[t])), target, n_head, expect_root)
 
@@ -320,7 +313,7 @@ def _check_nodes(trees: Conditionals, first: int, end: int, width: int, t: int) 
     at = -1 - child[~inner]
     need(len(at) > 0 and (at <= len(trees.table) - width).all(), f"child of tree {t}: expected entries of the table")
     entries = trees.table[at[:, None] + np.arange(width)].astype(np.float64)
-    if trees.tree_class[t] == VALUE:
+    if trees.tree_class[t] == contexts.VALUE:
         need((np.abs(entries.sum(axis=1) - 1.0) < _SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
     else:
         need((entries > 0.0).all(), f"table: leaves of tree {t} must be above 0")
@@ -331,13 +324,16 @@ def _check_contexts(trees: Conditionals, nodes: slice, target: int, n_head: int,
     n_columns = len(expect_root)
     inner = trees.child[nodes] >= 0
     kind, column = trees.kind[nodes][inner], trees.column[nodes][inner]
-    need(((kind >= 0) & (kind <= FROM_USUAL)).all(), "kind: expected a kind of context")
-    is_head, is_now = kind == HEAD, np.isin(kind, (NOW, CHANGED))
+    need(((kind >= 0) & (kind <= contexts.FROM_USUAL)).all(), "kind: expected a kind of context")
+    is_head, is_now = kind == contexts.HEAD, np.isin(kind, (contexts.NOW, contexts.CHANGED))
     n_known = min(target, n_head)
     n_before = (target - n_head) % n_columns if target >= n_head else 0
     most = np.where(is_head, n_known, np.where(is_now, n_before, n_columns))
-    need(((column >= 0) & ((column < most) | np.isin(kind, OF_ROW))).all(), "column: expected one that came before")
-    of_own = column[kind >= EXPECTED]
+    need(
+        ((column >= 0) & ((column < most) | np.isin(kind, contexts.OF_ROW))).all(),
+        "column: expected one that came before",
+    )
+    of_own = column[kind >= contexts.EXPECTED]
     is_own = (of_own == n_before) & (expect_root[n_before] >= 0)
     need(is_own.all(), "kind: only the column's own expected code is known")
     need(target >= n_head or is_head.all(), "kind: head variables look at head variables")
