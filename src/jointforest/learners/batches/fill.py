@@ -17,20 +17,8 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.arrays import sums_by_key
 from ...runtime.threads import map_ordered
 from ..hidden_tree.first_joint import fill_in
-from ..leaf_fitting import densities
+from ..leaf_fitting import densities, quantile
 from ..leaf_fitting.fit import LeafSums, ListedLevels, Settings, Table, TreeLeaves, kernel_codes, marginals
-from ..leaf_fitting.quantile import (
-    LeafCdfs,
-    Marks,
-    add_marks,
-    add_values,
-    leaf_cdfs,
-    marks_of,
-    no_counts,
-    values_of_marks,
-    values_of_rows,
-    with_cdfs,
-)
 from ..leaf_fitting.running_kernels import add_numbers, add_pairs, count_levels, moments_of
 from .passes import FoldBatches, Pass
 from .sample import Weights, batch_cells, check_row_count, refuse_unseen_ranges
@@ -157,7 +145,7 @@ class Filling(NamedTuple):
     route: Route
     centre: np.ndarray
     spread: np.ndarray
-    marks: list[dict[int, Marks]]
+    marks: list[dict[int, quantile.Marks]]
 
 
 def filling_of(structure: Structure) -> Filling:
@@ -167,8 +155,10 @@ def filling_of(structure: Structure) -> Filling:
     slots, n_trees = densities.slots_and_columns(structure.columns, _modelled(structure)), len(first) - 1
     placed = [densities.rows_in_leaves(assigned, first, t) for t in range(n_trees if slots else 0)]
 
-    def one(t: int, j: int) -> Marks:
-        return marks_of(values_of_rows(table.values[j], table.codes[j], *placed[t], assigned.weight[t]))
+    def one(t: int, j: int) -> quantile.Marks:
+        return quantile.marks_of(
+            quantile.values_of_rows(table.values[j], table.codes[j], *placed[t], assigned.weight[t])
+        )
 
     made = map_ordered(one, [(t, j) for t in range(n_trees) for _, j in slots])
     marks = [{slot: next(made) for slot, _ in slots} for _ in range(n_trees)]
@@ -181,7 +171,7 @@ def empty(filling: Filling) -> list[Running]:
     """Sums of no rows, one for each tree."""
     columns, trees = filling.route.columns, filling.route.trees
     sizes = np.diff(densities.first_leaves(trees)).tolist()
-    no_counts_of_trees = [{slot: no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
+    no_counts_of_trees = [{slot: quantile.no_counts(marks) for slot, marks in of.items()} for of in filling.marks]
     return [
         no_leaf_rows(columns, n, filling.centre, filling.spread, marks)
         for n, marks in zip(sizes, no_counts_of_trees, strict=True)
@@ -221,12 +211,12 @@ def finish(structure: Structure, sums: list[Running], epsilon: float) -> Forest:
         if not sums[t].marks:
             return leaves
 
-        def of_slot(slot: int, marks: Marks) -> LeafCdfs:
-            values = values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
-            return leaf_cdfs(columns, table, slot, values, box[:2], structure.settings.quantile_epsilon)
+        def of_slot(slot: int, marks: quantile.Marks) -> quantile.LeafCdfs:
+            values = quantile.values_of_marks(marks, of_leaves, slot, float(columns.step[slot]), unit)
+            return quantile.leaf_cdfs(columns, table, slot, values, box[:2], structure.settings.quantile_epsilon)
 
         cdfs = map_ordered(of_slot, list(sums[t].marks.items()))
-        return with_cdfs(leaves, dict(zip(sums[t].marks, cdfs, strict=True)))
+        return quantile.with_cdfs(leaves, dict(zip(sums[t].marks, cdfs, strict=True)))
 
     fitted = list(map_ordered(one, [(t,) for t in range(len(sums))], "fitting leaves"))
     return densities.as_forest(structure.schema, columns, table, trees, fitted, epsilon)
@@ -295,11 +285,11 @@ class Running(NamedTuple):
     wide: list[list[tuple[np.ndarray, np.ndarray]]]
     centre: np.ndarray
     unit: np.ndarray
-    marks: Mapping[int, Marks]
+    marks: Mapping[int, quantile.Marks]
 
 
 def no_leaf_rows(
-    columns: Columns, n_leaves: int, centre: np.ndarray, unit: np.ndarray, marks: Mapping[int, Marks]
+    columns: Columns, n_leaves: int, centre: np.ndarray, unit: np.ndarray, marks: Mapping[int, quantile.Marks]
 ) -> Running:
     """Sums without any row."""
     p, where = len(columns.step), layout(columns)
@@ -335,7 +325,7 @@ def add_leaf_rows(
             into = sums.atoms[slot], sums.cells[slot], sums.ends[slot], sums.total[slot], sums.squares[slot]
             add_numbers(values[j], codes[j], leaf_of, count, scale, *into)
             if slot in sums.marks:
-                add_values(sums.marks[slot], values[j], codes[j], leaf_of, count)
+                quantile.add_values(sums.marks[slot], values[j], codes[j], leaf_of, count)
         elif place[slot] >= 0:
             count_levels(codes[j], leaf_of, count, next(narrow), sums.absent[slot])
         else:
@@ -357,7 +347,7 @@ def add_sums(sums: Running, other: Running) -> None:
         add_pairs(sums.total[slot], other.total[slot])
         add_pairs(sums.squares[slot], other.squares[slot])
     for slot, marks in sums.marks.items():
-        add_marks(marks, other.marks[slot])
+        quantile.add_marks(marks, other.marks[slot])
     for counted, parts in zip(sums.wide, other.wide, strict=True):
         for part in parts:
             _add_wide(counted, *part)

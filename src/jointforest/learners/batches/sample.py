@@ -10,24 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data import infer_schema
+from ...data import infer_schema, sample_rows
 from ...data.cells import ColumnCells, FrameReader, is_text, taken, without
 from ...data.csv_files import is_number
 from ...data.frames import encode_reader, read, row_weights, take_rows
 from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks, mix_all_bits
 from ...data.ranges import Ranges, range_text
-from ...data.sample_rows import (
-    CommonRows,
-    RowSample,
-    common_keys,
-    count_common,
-    merge_common,
-    merge_samples,
-    row_keys,
-    sample_rows,
-    sample_size,
-    weighed_rows,
-)
 from ...data.schema import Schema, kernel_columns, near, snap
 from ...data.text_columns import number_dtype, read_cells
 from ...data.written_forms import WrittenForm
@@ -42,14 +30,14 @@ class _Seen(NamedTuple):
     """What one pass over some batches sees: mergeable, by `merge_seen`, in any order."""
 
     look: Look
-    rows: RowSample
+    rows: sample_rows.RowSample
 
 
 class _Counted(NamedTuple):
     """What a second pass counts: mergeable, by `merge_counted`, in any order."""
 
     values: dict[str, np.ndarray]
-    rows: CommonRows
+    rows: sample_rows.CommonRows
 
 
 class Sample(NamedTuple):
@@ -115,12 +103,14 @@ def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, Any]) -> _Seen:
                     f"column {name!r}: texts such as {odd!r} may be ranges of numbers; to learn them as such, say "
                     f"kinds={{{name!r}: 'ranges'}} (--kinds {shlex.quote(name + '=ranges')}), or else 'categorical'"
                 )
-    return _Seen(look(reader), sample_rows(reader, seed, sample_size(n_rows)))
+    return _Seen(look(reader), sample_rows.sample_rows(reader, seed, sample_rows.sample_size(n_rows)))
 
 
 def merge_seen(a: _Seen, b: _Seen, n_rows: int) -> _Seen:
     """What was seen of two parts of a table as one."""
-    return _Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, sample_size(n_rows)))
+    return _Seen(
+        merge_looks(a.look, b.look), sample_rows.merge_samples(a.rows, b.rows, sample_rows.sample_size(n_rows))
+    )
 
 
 def count_again(
@@ -128,12 +118,12 @@ def count_again(
 ) -> _Counted:
     """Count in one batch what the first pass left open: values that may be atoms, rows that may be common."""
     reader = prepared(batch, kinds)
-    return _Counted(count(reader, wanted), count_common(reader, keys, seed))
+    return _Counted(count(reader, wanted), sample_rows.count_common(reader, keys, seed))
 
 
 def merge_counted(a: _Counted, b: _Counted) -> _Counted:
     """What was counted in two parts of a table as one."""
-    return _Counted(add_table_counts(a.values, b.values), merge_common(a.rows, b.rows))
+    return _Counted(add_table_counts(a.values, b.values), sample_rows.merge_common(a.rows, b.rows))
 
 
 def take_sample(
@@ -156,7 +146,10 @@ def take_sample(
         asked = {name: kind} | asked
     few = FrameReader("pandas", list(seen.rows.cells), len(seen.rows.tally.keys), seen.rows.cells.__getitem__)
     seen = seen._replace(look=infer_schema.with_ends_of_ranges(seen.look, few))
-    wanted, keys = infer_schema.to_count(seen.look, asked), common_keys(seen.rows, sample_size(n_rows))
+    wanted, keys = (
+        infer_schema.to_count(seen.look, asked),
+        sample_rows.common_keys(seen.rows, sample_rows.sample_size(n_rows)),
+    )
     counted = None
     if wanted or len(keys):
         again = partial(count_again, wanted=wanted, keys=keys, seed=seed, kinds=kinds or {})
@@ -187,7 +180,7 @@ def sample_of(
     """The sample of a table, from what was seen of all of it and counted; kinds as given, and ``asked`` of schemas."""
     schema = infer_schema.schema_of(seen.look, {} if counted is None else counted.values, asked)
     infer_schema.doubt_values(schema, seen.look)
-    cells, weight = weighed_rows(seen.rows, None if counted is None else counted.rows)
+    cells, weight = sample_rows.weighed_rows(seen.rows, None if counted is None else counted.rows)
     n = seen.look.n
     if n <= n_rows:
         at = np.repeat(np.arange(len(weight)), np.rint(weight).astype(np.int64))
@@ -333,7 +326,9 @@ class BatchRows(NamedTuple):
 
     def keys(self, seed: int) -> np.ndarray:
         """Keys of the draws of each row, uint64 (n,), by its content: equal rows differ if they have ranges."""
-        keys = row_keys(((name, self.reader.cells(name)) for name in self.reader.names), self.reader.n, seed)
+        keys = sample_rows.row_keys(
+            ((name, self.reader.cells(name)) for name in self.reader.names), self.reader.n, seed
+        )
         if self.ranges is None:
             return keys
         some = np.flatnonzero((self.ranges.number >= 0).any(axis=1))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...data.discretization.dependence import mutual_information
 from ...data.discretization.discretizer import codes_of
+from ...models.history import contexts
 from ...models.history.columns import (
     GAP,
     Coded,
@@ -18,39 +19,6 @@ from ...models.history.columns import (
     code_histories,
     last_known,
     no_expectations,
-)
-from ...models.history.contexts import (
-    BACK,
-    CHANGED,
-    CHANGES,
-    CODE,
-    DISTINCT,
-    EXCESS,
-    EXPECTED,
-    FIRST,
-    FROM_EXPECTED,
-    FROM_FIRST,
-    FROM_LAG2,
-    FROM_MEAN,
-    FROM_USUAL,
-    HEAD,
-    HIGH,
-    KNOWN,
-    LAG2,
-    LAST_CHANGE,
-    LAST_EXCESS,
-    LENGTH,
-    LOW,
-    MEAN,
-    NOW,
-    OFFSET_FIRST,
-    OFFSET_MEAN,
-    OFFSET_USUAL,
-    POSITION,
-    PREVIOUS,
-    REMAINING,
-    RUN,
-    SOURCE,
 )
 from ...models.history.history_model import HistoryModel
 from ...models.history.impute import AFTER, BEFORE, BETWEEN, impute_codes, line_of
@@ -335,7 +303,7 @@ def grow_expectation(
     known = np.flatnonzero(histories.code[:, j] > 0)
     subject = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
     constant = range(len(columns.head) - int(columns.has_length))
-    contexts = [(POSITION, 0), *((HEAD, v) for v in constant), *((NOW, i) for i in earlier)]
+    asked = [(contexts.POSITION, 0), *((contexts.HEAD, v) for v in constant), *((contexts.NOW, i) for i in earlier)]
     values = [count_bins(known - start[subject])]
     values += [histories.head[subject, v] for v in constant] + [histories.code[known, i] for i in earlier]
     code = histories.code[known, j].astype(np.int32)
@@ -347,7 +315,7 @@ def grow_expectation(
     ends = zip(grown.start[:n].tolist(), grown.stop[:n].tolist(), strict=True)
     mean = np.array([code[grown.rows[a:b]].mean() if b > a else 1.0 for a, b in ends])
     child = np.where(grown.feature[:n] < 0, -1 - np.floor(mean + 0.5).astype(np.int64), grown.child[:n])
-    kind, column = (np.array([*part, 0], dtype=np.int16)[grown.feature[:n]] for part in zip(*contexts, strict=True))
+    kind, column = (np.array([*part, 0], dtype=np.int16)[grown.feature[:n]] for part in zip(*asked, strict=True))
     return ExpectationTree(kind, column, grown.threshold[:n].astype(np.int16), child)
 
 
@@ -372,7 +340,7 @@ def _judge_expectations(
     trees = conditionals_of([(target, learn_target(layout, train, target, seed, constants))], layout)
     state = empty_state(1, layout.n_head, len(columns.rows))
     observed, expected = np.empty(n, dtype=np.int64), np.empty((n, n_codes), dtype=np.float32)
-    m = expected_classes(layout, trees, test, target.number, CODE, state, np.empty(64), observed, expected)
+    m = expected_classes(layout, trees, test, target.number, contexts.CODE, state, np.empty(64), observed, expected)
     return float(np.log(expected[np.arange(m), observed[:m]] + 1e-9).mean()) if m else 0.0
 
 
@@ -385,11 +353,17 @@ def count_bins(n: np.ndarray) -> np.ndarray:
 # ---- What the trees of each target may look at.
 
 
-OWN = (LAG2, FIRST, BACK, KNOWN, CHANGES, RUN, DISTINCT)
+OWN = (contexts.LAG2, contexts.FIRST, contexts.BACK, contexts.KNOWN, contexts.CHANGES, contexts.RUN, contexts.DISTINCT)
 """Memories of the column itself."""
-OWN_NUMBER = (MEAN, LOW, HIGH, FROM_FIRST, FROM_LAG2, FROM_MEAN)
+OWN_NUMBER = (contexts.MEAN, contexts.LOW, contexts.HIGH, contexts.FROM_FIRST, contexts.FROM_LAG2, contexts.FROM_MEAN)
 """Those that need an order of the codes."""
-BESIDE_EXPECTED = (EXPECTED, FROM_EXPECTED, EXCESS, LAST_EXCESS, FROM_USUAL)
+BESIDE_EXPECTED = (
+    contexts.EXPECTED,
+    contexts.FROM_EXPECTED,
+    contexts.EXCESS,
+    contexts.LAST_EXCESS,
+    contexts.FROM_USUAL,
+)
 """Those of columns with an expectation tree."""
 
 
@@ -399,36 +373,43 @@ def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list
     constant = range(h - int(columns.has_length))
     found = []
     for v, variable in enumerate(columns.head):
-        contexts = [(HEAD, u) for u in range(v)]
+        asked = [(contexts.HEAD, u) for u in range(v)]
         coding = variable.coding
-        found.append(_target(v, coding.n_codes, not coding.column.is_categorical, coding.has_missing, contexts, ()))
+        found.append(_target(v, coding.n_codes, not coding.column.is_categorical, coding.has_missing, asked, ()))
     for j, variable in enumerate(columns.rows):
         coding, earlier = variable.coding, [i for i in others[j] if i < j]
-        of_head = [(HEAD, u) for u in constant]
-        length = [(LENGTH, 0)] if columns.has_length else []
+        of_head = [(contexts.HEAD, u) for u in constant]
+        length = [(contexts.LENGTH, 0)] if columns.has_length else []
         is_number = not coding.column.is_categorical
-        contexts = length + of_head + [(NOW, i) for i in earlier]
+        asked = length + of_head + [(contexts.NOW, i) for i in earlier]
         if coding.change is not None:
-            contexts.append((POSITION, 0))
+            asked.append((contexts.POSITION, 0))
         may_miss = coding.has_missing or variable.source == GAP  # no row is before a first one
-        found.append(_target(h + j, coding.n_codes, is_number, may_miss, contexts, ()))
+        found.append(_target(h + j, coding.n_codes, is_number, may_miss, asked, ()))
     for j, variable in enumerate(columns.rows):
         coding, earlier = variable.coding, [i for i in others[j] if i < j]
         is_number = not coding.column.is_categorical
-        contexts = [(POSITION, 0), *([(LENGTH, 0), (REMAINING, 0)] if columns.has_length else [])]
-        contexts += [(HEAD, u) for u in constant]
-        contexts += [(PREVIOUS, i) for i in (*others[j], j)]
-        contexts += [(kind, i) for i in earlier for kind in (NOW, CHANGED)]
-        contexts += [(kind, j) for kind in OWN + (OWN_NUMBER if is_number else ())]
+        asked = [
+            (contexts.POSITION, 0),
+            *([(contexts.LENGTH, 0), (contexts.REMAINING, 0)] if columns.has_length else []),
+        ]
+        asked += [(contexts.HEAD, u) for u in constant]
+        asked += [(contexts.PREVIOUS, i) for i in (*others[j], j)]
+        asked += [(kind, i) for i in earlier for kind in (contexts.NOW, contexts.CHANGED)]
+        asked += [(kind, j) for kind in OWN + (OWN_NUMBER if is_number else ())]
         if coding.change is not None:
-            contexts.append((LAST_CHANGE, j))
+            asked.append((contexts.LAST_CHANGE, j))
         has_expected = columns.expectations.root[j] >= 0
-        contexts += [(kind, j) for kind in (BESIDE_EXPECTED if has_expected else ())]
-        sorts: tuple[int, ...] = (SOURCE, OFFSET_FIRST, OFFSET_MEAN, CODE) if is_number else (SOURCE, CODE)
+        asked += [(kind, j) for kind in (BESIDE_EXPECTED if has_expected else ())]
+        sorts: tuple[int, ...] = (
+            (contexts.SOURCE, contexts.OFFSET_FIRST, contexts.OFFSET_MEAN, contexts.CODE)
+            if is_number
+            else (contexts.SOURCE, contexts.CODE)
+        )
         if has_expected:
-            sorts = (OFFSET_USUAL, *sorts)
+            sorts = (contexts.OFFSET_USUAL, *sorts)
         may_miss = coding.has_missing and variable.source != GAP
-        found.append(_target(h + d + j, coding.n_targets, is_number, may_miss, contexts, sorts))
+        found.append(_target(h + d + j, coding.n_targets, is_number, may_miss, asked, sorts))
     return found
 
 
@@ -437,10 +418,8 @@ def _target(
     n_codes: int,
     is_number: bool,
     may_miss: bool,
-    contexts: Sequence[tuple[int, int]],
+    asked: Sequence[tuple[int, int]],
     sorts: tuple[int, ...],
 ) -> Target:
-    kinds = np.array([kind for kind, _ in contexts], dtype=np.int16)
-    return Target(
-        number, n_codes, is_number, may_miss, kinds, np.array([i for _, i in contexts], dtype=np.int16), sorts
-    )
+    kinds = np.array([kind for kind, _ in asked], dtype=np.int16)
+    return Target(number, n_codes, is_number, may_miss, kinds, np.array([i for _, i in asked], dtype=np.int16), sorts)
