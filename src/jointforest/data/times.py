@@ -1,4 +1,4 @@
-"""Dates and times as seconds since an origin, and back."""
+"""Dates and times as seconds since an origin, and back; columns that have some days or whole numbers only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show a joint in the browser."""
+"""Show a joint in the browser, or live in a notebook."""
 
 from __future__ import annotations
 

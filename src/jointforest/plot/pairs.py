@@ -1,4 +1,4 @@
-"""Two columns together, beside a table; and which columns depend on each other."""
+"""Two columns together, beside a table or the boxes of leaves; and which columns depend on each other."""
 
 from __future__ import annotations
 

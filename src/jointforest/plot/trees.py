@@ -1,4 +1,4 @@
-"""A tree as a picture, with what its leaves hold, and as Graphviz text."""
+"""A tree as a picture, with what its leaves hold, and as Graphviz text; leaves of images as images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in five sentences, and how faithful the joint is, in words."""
+"""The report in five sentences, how faithful the joint is, in words, and its columns and their dependence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The meaning of a rule between columns, and its text."""
+"""The meaning of a rule between columns, its text, and rules in files."""
 
 from __future__ import annotations
 

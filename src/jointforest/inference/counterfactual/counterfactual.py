@@ -1,4 +1,4 @@
-"""What would have to be different: the driver."""
+"""What would have to be different: the search, and the rows that it may change."""
 
 from __future__ import annotations
 

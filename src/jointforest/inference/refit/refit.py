@@ -1,4 +1,4 @@
-"""New leaf values of any ensemble: the targets as numbers, and the loss that goes with the link."""
+"""New leaf values of any ensemble, by squared loss or log-loss: the equations, the sums over rows, the targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimator of histories."""
+"""The estimator of histories, and its sample of subjects from a table in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets: how much work a choice may take."""
+"""Budgets: how much work a choice may take, and the candidates that it allows."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class BoxForestPosterior(PosteriorState):
     def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
         posterior.numeric_slot(self.forest, j)
         points = np.ascontiguousarray(x, dtype=np.float64)
-        return np.minimum(self._read(cdf_rows, j, points), 1.0)  # as of levels
+        return np.minimum(self._read(cdf_rows, j, points), 1.0)  # which sums of many weights may exceed
 
     def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
         # Mass over step on a grid, the mass at an atom.

@@ -1,4 +1,4 @@
-"""Kernels on regions and grid cells."""
+"""Kernels on regions and grid cells, and of conditioning on them."""
 
 import math
 
