@@ -176,7 +176,7 @@ def test_only_a_notebook_is_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_widget_is_imported_before_one_is_shown() -> None:
     code = (
-        "import sys, jointforest; from jointforest.explorer import open, notebook;"
+        "import sys, jointforest; from jointforest.explorer import open;"
         "assert not {'anywidget', 'ipywidgets', 'IPython'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
