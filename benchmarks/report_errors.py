@@ -17,8 +17,7 @@ from playwright.sync_api import sync_playwright
 
 import jointforest as jf
 from jointforest.explorer.shown import ShownJoint
-from jointforest.report.embed import embedded
-from jointforest.report.errors import answers_of, random_pieces, row_evidence
+from jointforest.report.embed import answers_of, embedded, random_pieces, row_evidence
 
 TABLES = {
     "Adult": "adult_train",

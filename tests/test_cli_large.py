@@ -16,7 +16,7 @@ from pyarrow import csv, parquet
 
 import jointforest as jf
 from jointforest import cli, commands
-from jointforest.data import batches, large_files, table_files
+from jointforest.data import batches, reading, table_files
 from jointforest.inference import comparison, sampling
 from jointforest.models.hidden_tree import posterior
 
@@ -117,9 +117,9 @@ def test_draws_are_those_of_the_whole_table(
 
 def test_blocks_of_files_of_several_types() -> None:
     parts = [pa.table({"a": [1, 2, 3]}), pa.table({"a": [0.5]}), pa.table({"a": [4, 5]})]
-    found = list(large_files.in_blocks(((f"{k}", part) for k, part in enumerate(parts)), 2))
+    found = list(reading.in_blocks(((f"{k}", part) for k, part in enumerate(parts)), 2))
     assert [(file, table["a"].to_pylist()) for file, table in found] == [("0", [1, 2]), ("1", [3, 0.5]), ("2", [4, 5])]
-    nothing = list(large_files.in_blocks([("0", parts[0].slice(3))], 2))
+    nothing = list(reading.in_blocks([("0", parts[0].slice(3))], 2))
     assert [table.num_rows for _, table in nothing] == [0]
 
 
@@ -238,7 +238,7 @@ def each(*frames: pa.Table) -> Iterator[pa.Table]:
 
 def test_types_widen_from_the_start(tmp_path: Path) -> None:
     parts = pa.table({"a": [1, 2], "b": pa.array(["x", "y"]).dictionary_encode()}), pa.table({"a": [0.5], "b": ["z"]})
-    large_files.write_batches(lambda: each(*parts, parts[0]), str(tmp_path / "t.parquet"))
+    reading.write_batches(lambda: each(*parts, parts[0]), str(tmp_path / "t.parquet"))
     found = parquet.read_table(tmp_path / "t.parquet")
     assert found.to_pydict() == {"a": [1.0, 2.0, 0.5, 1.0, 2.0], "b": ["x", "y", "z", "x", "y"]}
 

@@ -13,21 +13,11 @@ from jointforest.data.schema import kernel_columns
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.levels import dense_levels
 from jointforest.models.box_forest.leaves.table import ParameterTables
-from jointforest.models.box_forest.posterior import (
-    background_weight,
-    cdf,
-    impute,
-    level_probability,
-    log_density,
-    mean_variance,
-    pdf,
-    posterior,
-    quantile,
-    sample,
-)
+from jointforest.models.box_forest.posterior import log_density, posterior, sample
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.threads import use_jobs
 
+from .box_answers import background_weight, cdf, impute, level_probability, mean_variance, pdf, quantile
 from .random_cases.evidence import random_evidence
 from .random_cases.levels import split_levels
 from .random_cases.models import random_model

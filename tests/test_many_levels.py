@@ -16,9 +16,10 @@ from jointforest.models.box_forest.check import check_forest
 from jointforest.models.box_forest.condition import condition, marginalize
 from jointforest.models.box_forest.leaves import levels as wide_levels
 from jointforest.models.box_forest.merge import merge
-from jointforest.models.box_forest.posterior import impute, level_probability, log_density, sample
+from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest
 
+from .box_answers import impute, level_probability
 from .random_cases.evidence import random_evidence
 from .random_cases.models import random_model
 

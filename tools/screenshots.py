@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.ensemble import RandomForestClassifier
 
 import jointforest as jf
-from jointforest.explorer.notebook import heard
+from jointforest.explorer.open import heard
 from jointforest.explorer.scripts import script
 from jointforest.explorer.shown import ShownJoint
 

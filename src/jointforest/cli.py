@@ -382,7 +382,7 @@ def sample(
     """Draw synthetic rows from MODEL; of a joint of histories, those of new subjects."""
     import secrets
 
-    from .data import batches, large_files
+    from .data import batches, reading
     from .data.table_files import to_arrow
     from .runtime.progress import bar
 
@@ -403,7 +403,7 @@ def sample(
                 yield to_arrow(part, joint.schema.names)
                 step(len(part))
 
-    large_files.write_batches(drawn, output, form, commands.spelling_of(joint))
+    reading.write_batches(drawn, output, form, commands.spelling_of(joint))
 
 
 def _one_table(rows: str | None, table: str | None) -> str | None:

@@ -222,13 +222,11 @@ def _has_decimals(column: Column) -> bool:
 
 def is_large(table: str, output: str, form: str | None) -> bool:
     """Whether a table is answered batch by batch: a folder, or a Parquet file of many rows answered into a file."""
-    from .data import batches, large_files
+    from .data import batches, reading
 
     if os.path.isdir(table):
         return True
-    return (
-        output != "-" and large_files.is_parquet_file(table, form) and large_files.count_rows([table]) > batches.BATCH
-    )
+    return output != "-" and reading.is_parquet_file(table, form) and reading.count_rows([table]) > batches.BATCH
 
 
 def write_answers(
@@ -245,16 +243,16 @@ def write_answers(
         csv = csv_form(table, source, joint)
         write(joint, answer(read(table, source, joint), 0), output, source.form, csv)
         return
-    from .data import batches, large_files
+    from .data import batches, reading
     from .runtime.progress import bar
 
     files, told = batches.files_of(table), _Told()
 
     def answers() -> Generator[pa.Table]:
         told.start()
-        with bar(large_files.count_rows(files), "answering rows") as step:
-            parts = large_files.read_batches(files)
-            for number, (file, part) in enumerate(parts if at_once is None else large_files.in_blocks(parts, at_once)):
+        with bar(reading.count_rows(files), "answering rows") as step:
+            parts = reading.read_batches(files)
+            for number, (file, part) in enumerate(parts if at_once is None else reading.in_blocks(parts, at_once)):
                 try:
                     with told:
                         found = answer(part, number)
@@ -264,7 +262,7 @@ def write_answers(
                 step(part.num_rows)
         told.sum_up()
 
-    large_files.write_batches(answers, output, source.form, spelling_of(joint))
+    reading.write_batches(answers, output, source.form, spelling_of(joint))
 
 
 class _Told:
@@ -302,13 +300,13 @@ MOST_IN_MEMORY = 5_000_000
 
 def is_past_memory(tables: tuple[str, ...], source: Input, budget: str | None) -> bool:
     """Whether tables are learned in batches although this was not requested."""
-    from .data import large_files
+    from .data import reading
 
     if len(tables) > 1 or os.path.isdir(tables[0]):
         return True
-    if budget or not large_files.is_parquet_file(tables[0], source.form):
+    if budget or not reading.is_parquet_file(tables[0], source.form):
         return False
-    return large_files.count_rows(tables) > MOST_IN_MEMORY
+    return reading.count_rows(tables) > MOST_IN_MEMORY
 
 
 def _files_of(tables: tuple[str, ...]) -> list[str]:
@@ -346,34 +344,29 @@ def reading_apart(frame: pa.Table, kinds: dict[str, Any]) -> Reading:
 
 def names_in_batches(tables: tuple[str, ...], source: Input, text: list[str]) -> list[str]:
     """Names of the columns of tables that are learned in batches."""
-    from .data import large_files
+    from .data import reading
 
     files = _files_of(tables)
-    _, first = next(large_files.read_batches(files, source.form, csv_form(files[0], source), text))
+    _, first = next(reading.read_batches(files, source.form, csv_form(files[0], source), text))
     return list(first.column_names)
 
 
 def batches_of_tables(tables: tuple[str, ...], source: Input, text: list[str]) -> Callable[[], Generator[pa.Table]]:
     """Gives the batches of tables that are learned in batches, afresh at each call."""
-    from .data import large_files
+    from .data import reading
 
     files = _files_of(tables)
-    large_files.count_rows(file for file in files if large_files.is_parquet_file(file, source.form))  # are they whole?
+    reading.count_rows(file for file in files if reading.is_parquet_file(file, source.form))  # are they whole?
 
     def parts() -> Generator[pa.Table]:
-        for _, part in large_files.read_batches(files, source.form, csv_form(files[0], source), text):
+        for _, part in reading.read_batches(files, source.form, csv_form(files[0], source), text):
             yield part
 
     return parts
 
 
 def joint_of_batches(
-    tables: tuple[str, ...],
-    target: str | None,
-    learner: str,
-    settings: dict[str, Any],
-    source: Input,
-    text: list[str],
+    tables: tuple[str, ...], target: str | None, learner: str, settings: dict[str, Any], source: Input, text: list[str]
 ) -> tuple[Joint, int]:
     """Joint of tables that are read in batches, by the learner named if there is no target; their number of rows."""
     n, read_all = 0, batches_of_tables(tables, source, text)

@@ -12,8 +12,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 import jointforest as jf
 from jointforest.explorer.histories import shown_histories
-from jointforest.explorer.notebook import heard, picture_of
-from jointforest.explorer.open import Explorer
+from jointforest.explorer.open import Explorer, heard, picture_of
 from jointforest.explorer.scripts import script
 
 from .test_widget import MODEL, PAGE

@@ -19,8 +19,7 @@ from jointforest.explorer import answers
 from jointforest.explorer.shown import ShownJoint, all_shown
 from jointforest.explorer.state import ImpossibleEvidence
 from jointforest.report import embed
-from jointforest.report.embed import Embedded, embedded
-from jointforest.report.errors import random_pieces
+from jointforest.report.embed import Embedded, embedded, random_pieces
 
 from ..explorer import tables as hard
 from . import tables

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 import jointforest as jf
-from jointforest.explorer.notebook import heard
+from jointforest.explorer.open import heard
 from jointforest.explorer.scripts import script
 from jointforest.explorer.shown import ShownJoint
 

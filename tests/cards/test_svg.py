@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from jointforest.cards import html, palette, svg
+from jointforest.cards import html, svg
 from jointforest.explorer.scripts import PAGE
 
 
@@ -66,11 +66,11 @@ def test_the_pages_have_the_same_colours() -> None:
     light = dict(re.findall(r"--([\w-]+): light-dark\((#\w+),", root))
     names = {"accent-fill": "POSTERIOR", "ghost": "PRIOR", "was": "PRIOR_LINE", "soft": "SOFT", "lower": "LOWER"}
     names |= {"ink": "TABLE", "edge": "EDGE"}
-    assert {name: light[name] for name in names} == {name: getattr(palette, const) for name, const in names.items()}
+    assert {name: light[name] for name in names} == {name: getattr(svg, const) for name, const in names.items()}
     picture = (PAGE / "picture.js").read_text(encoding="utf-8")
     colours = re.search(r"const \[NOW, BEFORE, A, INK, SOFT\] = \[(.*)\];", picture)[1]
     now, before, _, ink, soft = json.loads(f"[{colours}]")  # charts of Python do not compare A with B
-    assert [now, before, ink, soft] == [palette.POSTERIOR, palette.PRIOR, palette.TABLE, palette.SOFT]
+    assert [now, before, ink, soft] == [svg.POSTERIOR, svg.PRIOR, svg.TABLE, svg.SOFT]
 
 
 def test_a_share_stands_over_its_own_bar() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointforest.data import calendars
+from jointforest.data import times
 from jointforest.data.ends import ends_of
 from jointforest.data.frames import decode
 from jointforest.data.infer_schema import infer_schema
@@ -169,11 +169,11 @@ def test_ends_of_the_negative_are_mirrored(seed, step):
 # ---- Calendars.
 
 
-@pytest.mark.parametrize("name", calendars.OF_NUMBERS)
+@pytest.mark.parametrize("name", times.OF_NUMBERS)
 def test_moved_numbers_exist_and_are_spread_evenly(name):
     whole = np.arange(20_210_000, 20_249_999) if name == "yyyymmdd" else np.arange(0, 2400)
     whole = np.arange(200_000, 202_000) if name == "yyyymm" else whole
-    found = calendars.moved(name, whole)
+    found = times.moved(name, whole)
     assert valid_numbers(name, found).all()
     is_valid = valid_numbers(name, whole)
     assert np.array_equal(found[is_valid], whole[is_valid])
@@ -183,11 +183,11 @@ def test_moved_numbers_exist_and_are_spread_evenly(name):
 
 def test_moved_days_exist_and_weekends_are_spread_over_their_weeks():
     day = np.arange(-20_000, 30_000)
-    moment = pd.to_datetime(calendars.moved("weekdays", day), unit="D")
+    moment = pd.to_datetime(times.moved("weekdays", day), unit="D")
     assert (moment.dayofweek < 5).all()
     assert np.bincount(moment.dayofweek).min() > 0.99 * len(day) / 5
-    assert (np.abs(calendars.moved("weekdays", day) - day) < 7).all()
-    starts = calendars.moved("month starts", day)
+    assert (np.abs(times.moved("weekdays", day) - day) < 7).all()
+    starts = times.moved("month starts", day)
     assert (pd.to_datetime(starts, unit="D").day == 1).all()
     assert (np.abs(starts - day) <= 16).all()
 
@@ -197,7 +197,7 @@ def made(name, rng, n):
     if name == "month starts":
         return day.astype("datetime64[M]").astype("datetime64[s]")
     if name == "weekdays":
-        return calendars.moved("weekdays", day.astype(np.int64)).astype("datetime64[D]").astype("datetime64[s]")
+        return times.moved("weekdays", day.astype(np.int64)).astype("datetime64[D]").astype("datetime64[s]")
     if name == "hhmm":
         minute = rng.integers(0, 1440, n)
         return minute // 60 * 100 + minute % 60
@@ -205,14 +205,14 @@ def made(name, rng, n):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 10**6), st.sampled_from(calendars.CALENDARS), st.integers(100, 400))
+@given(st.integers(0, 10**6), st.sampled_from(times.CALENDARS), st.integers(100, 400))
 def test_calendars_are_found(seed, name, n):
     rng = np.random.default_rng(seed)
     found = column_of(made(name, rng, n))
     assert found.only == name
     low, high = found.minimum - 3 * found.step, found.maximum + 3 * found.step
     noise = decode(infer_schema_quietly(found, name, rng, n), rng.uniform(low, high, (500, 1)))["x"]
-    if name in calendars.OF_NUMBERS:
+    if name in times.OF_NUMBERS:
         assert valid_numbers(name, noise).all()
         assert all(isinstance(found.from_number(x), int) for x in (low, high))
     else:

@@ -11,8 +11,8 @@ from catboost import CatBoost, CatBoostClassifier, CatBoostRanker, CatBoostRegre
 from sklearn.exceptions import NotFittedError
 
 from jointforest.ensembles.evaluate import encode_features, level_codes
-from jointforest.ensembles.levels import HashedLevels
 from jointforest.ensembles.read import read_ensemble
+from jointforest.ensembles.table import HashedLevels
 
 from .test_table import LETTERS, answers, assert_same_leaves, check, make_table, make_target, numbers_only
 

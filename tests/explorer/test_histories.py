@@ -14,7 +14,7 @@ import pytest
 import jointforest as jf
 from jointforest.explorer import histories
 from jointforest.explorer.histories import BAND, HISTORY_ASKS, HISTORY_DRAWS, ShownHistories, shown_histories
-from jointforest.explorer.notebook import NotebookExplorer, heard
+from jointforest.explorer.open import NotebookExplorer, heard
 from jointforest.explorer.questions import answer, replaced, shown_of
 from jointforest.explorer.scripts import script
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from jointforest.explorer import notebook, scripts
-from jointforest.explorer.notebook import NotebookExplorer, heard
-from jointforest.explorer.open import Explorer, explore
+from jointforest.explorer import open, scripts
+from jointforest.explorer.open import Explorer, NotebookExplorer, explore, heard
 from jointforest.explorer.questions import ASKS
 from jointforest.explorer.shown import ShownJoint
 
@@ -167,17 +166,17 @@ def test_where_a_program_runs_the_notebook_it_is_the_static_picture(
 def test_only_a_notebook_is_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     for shell, is_one in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=object()), True)):
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda shell=shell: shell))
-        assert notebook.in_notebook() is is_one
+        assert open.in_notebook() is is_one
     assert isinstance(explore(forest()), NotebookExplorer)
     with explore(forest(), browser=False) as page:  # asked for by name it is served from a notebook, too
         assert isinstance(page, Explorer)
     monkeypatch.delitem(sys.modules, "IPython")
-    assert not notebook.in_notebook()
+    assert not open.in_notebook()
 
 
 def test_no_widget_is_imported_before_one_is_shown() -> None:
     code = (
-        "import sys, jointforest; from jointforest.explorer import open, notebook;"
+        "import sys, jointforest; from jointforest.explorer import open;"
         "assert not {'anywidget', 'ipywidgets', 'IPython'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -188,7 +187,7 @@ def test_no_widget_is_imported_before_one_is_shown() -> None:
 
 @pytest.mark.parametrize("main", ["widget_main.js", "widget_histories.js"])
 def test_the_script_is_one_module_that_asks_nobody(main: str) -> None:
-    text = notebook.script(main)
+    text = open.script(main)
     assert not re.search(r"^\s*import\b", text, re.MULTILINE) and text.count("\nexport ") == 1
     assert "export default" in text and len(text) < 220_000
     assert set(re.findall(r"https?://[^\s\"'`)]+", text)) == {"http://www.w3.org/2000/svg"}

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointforest.explorer import reasons
-from jointforest.explorer.questions import answer
-from jointforest.explorer.reasons import game_shapley
+from jointforest.explorer import questions
+from jointforest.explorer.questions import answer, game_shapley
 from jointforest.explorer.shown import ShownJoint
 
 from . import tables
@@ -59,7 +58,7 @@ def test_of_many_pieces_orders_are_drawn(monkeypatch: pytest.MonkeyPatch) -> Non
 
     exact, _, _ = game_shapley(4, value)
     np.testing.assert_allclose(exact, by_orders(value, 4))
-    monkeypatch.setattr(reasons, "EXACT", 2)
+    monkeypatch.setattr(questions, "EXACT", 2)
     drawn, base, everyone = game_shapley(4, value)
     assert base + drawn.sum() == pytest.approx(everyone)
     np.testing.assert_allclose(drawn, exact, atol=1.0)

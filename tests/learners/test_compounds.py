@@ -15,7 +15,7 @@ from jointforest.data.rules.rule import Function
 from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.rules import reduce_table, wanted_rules
-from jointforest.learners.selection.candidates import learn
+from jointforest.learners.selection.budget import learn
 from jointforest.models.mixture import mix
 from jointforest.runtime.threads import use_jobs
 

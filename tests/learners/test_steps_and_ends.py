@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.data import calendars
+from jointforest.data import times
 from tests.data.test_steps_and_ends import made, valid_numbers
 
 LEARNERS = {
@@ -47,7 +47,7 @@ def kinds_of_columns(rng, n):
             lambda cells: (cells.dt.floor(f"{slot}s") == cells).to_numpy(),
         ),
     }
-    for name in calendars.CALENDARS:
+    for name in times.CALENDARS:
         cells = pd.Series(made(name, rng, n))
         columns[name] = (cells.sort_values().to_numpy()[np.argsort(np.argsort(z))], None)
     return columns
@@ -56,7 +56,7 @@ def kinds_of_columns(rng, n):
 def may_have(name, may, cells):
     if may is not None:
         return may(cells)
-    if name in calendars.OF_NUMBERS:
+    if name in times.OF_NUMBERS:
         return valid_numbers(name, cells.astype(np.int64))
     return (cells.dt.day == 1).to_numpy() if name == "month starts" else (cells.dt.dayofweek < 5).to_numpy()
 
@@ -87,7 +87,7 @@ def test_no_cell_that_the_column_could_not_have(learner, seed, tmp_path):
         column = joint.schema[name]
         for cells in (drawn[name], of_label[name], filled[name], random[name]):
             assert may_have(name, may, cells).all(), name
-            if column.kind != "datetime" and name not in calendars.OF_NUMBERS:
+            if column.kind != "datetime" and name not in times.OF_NUMBERS:
                 assert cells.min() >= column.lower and cells.max() <= column.upper, name
     for name in ("few", "positive", "steps"):
         assert joint.schema[name].lower >= 0.0

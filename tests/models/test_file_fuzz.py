@@ -19,10 +19,11 @@ from jointforest.data.evidence import build
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
 from jointforest.models.box_forest.check import check_forest
-from jointforest.models.box_forest.posterior import impute, level_probability, log_density, quantile, sample
+from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest
 from jointforest.models.file import ModelFileError
 
+from ..box_answers import impute, level_probability, quantile
 from ..random_cases.evidence import random_evidence
 from ..wrapped import load_forest
 from .test_file import random_model

@@ -19,7 +19,7 @@ from jointforest.data.rules.rule import MissingWhere
 from jointforest.data.schema import Column
 from jointforest.learners.base import TableRows, read_training_rows
 from jointforest.learners.rules import Reduced, reduce_table, wanted_rules
-from jointforest.learners.selection.candidates import learn
+from jointforest.learners.selection.budget import learn
 from jointforest.models.base import Distribution
 from jointforest.models.mixture import mix
 from jointforest.models.ruled.ruled import RuledDistribution

@@ -15,8 +15,18 @@ from jointforest.explorer.shown import ShownJoint
 from jointforest.inference.histogram import histogram
 from jointforest.report import embed
 from jointforest.report.cuts import code_shares, page_cuts
-from jointforest.report.embed import Packer, embedded, quantized, restored, rounded, wire
-from jointforest.report.errors import answers_of, measured_errors, random_pieces, row_evidence
+from jointforest.report.embed import (
+    Packer,
+    answers_of,
+    embedded,
+    measured_errors,
+    quantized,
+    random_pieces,
+    restored,
+    rounded,
+    row_evidence,
+    wire,
+)
 
 from ..explorer import tables
 

@@ -18,9 +18,7 @@ import jointforest as jf
 from jointforest.evaluation.statements import statements
 from jointforest.explorer.shown import ShownJoint
 from jointforest.report import embed
-from jointforest.report.columns import encoded
-from jointforest.report.dependence import find_dependence
-from jointforest.report.summary import _faithful
+from jointforest.report.summary import _faithful, encoded, find_dependence
 from jointforest.report.write import WantedSections, report_text
 
 from ..explorer import tables

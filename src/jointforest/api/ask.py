@@ -90,7 +90,7 @@ def _comparison(posterior: Posterior, query: Query) -> Estimate:
     share = float(posterior.probability(dict(query.event)))
     if share == 0.0:
         return exact(0.0)
-    model, both, _ = with_event(posterior.state, dict(query.event), as_regions=True)
+    model, both, _ = with_event(posterior.state, dict(query.event))
     assert model is not None
     estimate = Posterior(model.observe(both), one=True).probability_of(query.compared, N_SAMPLES, 0)
     return Estimate(share * estimate.value, share * estimate.standard_error, estimate.method)

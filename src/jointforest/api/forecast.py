@@ -316,13 +316,7 @@ class _Last:
 
 
 def make_forecast(
-    model: HistoryModel,
-    rows: HistoryRows,
-    X: np.ndarray,
-    coded: Coded,
-    steps: int,
-    n_draws: int,
-    seed: int,
+    model: HistoryModel, rows: HistoryRows, X: np.ndarray, coded: Coded, steps: int, n_draws: int, seed: int
 ) -> Forecast:
     """The forecast of the next rows of subjects: see `HistoryJoint.forecast`."""
     histories, d = coded.histories, len(model.columns.rows)

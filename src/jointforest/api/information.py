@@ -65,12 +65,7 @@ def of_bins(state: PosteriorState, a: Names, b: Names, given: Names | None, bins
 
 
 def divergence(
-    model: Distribution,
-    other: Distribution,
-    measure: str,
-    columns: Names | None,
-    n_samples: int,
-    random_state: Any,
+    model: Distribution, other: Distribution, measure: str, columns: Names | None, n_samples: int, random_state: Any
 ) -> Estimate:
     """See `Joint.divergence`."""
     check("measure", measure, tuple(MEASURES))

@@ -10,15 +10,7 @@ import numpy as np
 from ..data.conditions import PerRow
 from ..data.evidence import build, intersect
 from ..data.schema import Column, Schema, seconds_apart
-from ..inference.comparison import (
-    Levels,
-    Rejected,
-    Relation,
-    probability_of_levels,
-    probability_of_relation,
-    related_blocks,
-)
-from ..inference.covariance import mean_and_covariance
+from ..inference import comparison
 from ..inference.histogram import even_edges
 from ..inference.information.classes import conditions_of_bins
 from ..inference.information.projection import Estimate, exact
@@ -109,7 +101,7 @@ def variance_of(state: PosteriorState, of: Sum) -> np.ndarray:
     schema = state.distribution.schema
     _times(schema, of)
     columns, c = _numbers(schema, of)
-    covariance = mean_and_covariance(state, columns)[1]
+    covariance = comparison.mean_and_covariance(state, columns)[1]
     return np.maximum(np.einsum("i,nij,j->n", c, covariance, c), 0.0)
 
 
@@ -135,7 +127,7 @@ def correlation_of(state: PosteriorState, a: str, b: str) -> np.ndarray:
 def _variances_and_covariance(state: PosteriorState, a: str, b: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Variances of two columns, and their covariance, each (n,)."""
     j, k = state.distribution.schema.index(a), state.distribution.schema.index(b)
-    covariance = mean_and_covariance(state, [j, k] if j != k else [j])[1]
+    covariance = comparison.mean_and_covariance(state, [j, k] if j != k else [j])[1]
     return covariance[:, 0, 0], covariance[:, -1, -1], covariance[:, 0, -1]
 
 
@@ -151,9 +143,9 @@ def probability_of(
         )
     relation = _relation(state.distribution.schema, compared[0])
     model = _given_known(state, _columns_of(relation))
-    if isinstance(relation, Levels):
-        return exact(probability_of_levels(model, state.evidence, *relation))
-    return probability_of_relation(model, state.evidence, relation, int(n_samples), seed_of(random_state))
+    if isinstance(relation, comparison.Levels):
+        return exact(comparison.probability_of_levels(model, state.evidence, *relation))
+    return comparison.probability_of_relation(model, state.evidence, relation, int(n_samples), seed_of(random_state))
 
 
 def drawn_where(
@@ -162,7 +154,7 @@ def drawn_where(
     """n rows in which comparisons of columns hold, some at a time, (k, d); comparisons are checked at once."""
     relations = [_relation(state.distribution.schema, asked) for asked in compared]
     model = _given_known(state, sorted({j for relation in relations for j in _columns_of(relation)}))
-    blocks = related_blocks(model, state.evidence, relations, int(n), seed_of(random_state))
+    blocks = comparison.related_blocks(model, state.evidence, relations, int(n), seed_of(random_state))
     return _with_clear_errors(blocks, state.distribution, compared)
 
 
@@ -175,7 +167,7 @@ def _with_clear_errors(
             if i == 0 and len(rows):
                 _warn_unsupported(model, rows[:_JUDGED], compared)
             yield rows
-    except Rejected as error:
+    except comparison.Rejected as error:
         said = ", ".join(map(str, compared))
         raise ValueError(
             f"where {said!r}: {error}, so that it is too rare to be drawn; ask compare for its probability, "
@@ -191,7 +183,7 @@ def _warn_unsupported(model: Distribution, rows: np.ndarray, compared: tuple[Com
         warn(UnsupportedEvidenceWarning(problem, "see compare for its probability"))
 
 
-def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
+def _relation(schema: Schema, asked: Comparison) -> comparison.Relation | comparison.Levels:
     """A comparison, with its columns by number."""
     of = asked.left - asked.right
     columns = [schema[name] for _, name in of.terms]
@@ -201,10 +193,10 @@ def _relation(schema: Schema, asked: Comparison) -> Relation | Levels:
         a, b = asked.left.terms[0][1], asked.right.terms[0][1]
         if not all(column.is_categorical for column in columns):
             raise _not_numbers(columns, f"of {asked}")
-        return Levels(schema.index(a), schema.index(b), asked.op)
+        return comparison.Levels(schema.index(a), schema.index(b), asked.op)
     _, origin = _times(schema, of)
     names, c = _numbers(schema, of)
-    return Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
+    return comparison.Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
 
 
 def _given_known(state: PosteriorState, columns: Sequence[int]) -> Distribution:
@@ -216,8 +208,8 @@ def _given_known(state: PosteriorState, columns: Sequence[int]) -> Distribution:
     return model
 
 
-def _columns_of(relation: Relation | Levels) -> tuple[int, ...]:
-    return (relation.a, relation.b) if isinstance(relation, Levels) else relation.column
+def _columns_of(relation: comparison.Relation | comparison.Levels) -> tuple[int, ...]:
+    return (relation.a, relation.b) if isinstance(relation, comparison.Levels) else relation.column
 
 
 def _numbers(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:

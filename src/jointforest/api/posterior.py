@@ -35,19 +35,17 @@ from .views import column_in_words, marginal_html, posterior_html
 # ---- An event beside evidence: both together, and how probable the event is given the evidence.
 
 
-def with_event(
-    state: PosteriorState, event: Mapping[str, Any], as_regions: bool
-) -> tuple[Distribution | None, Evidence, float]:
+def with_event(state: PosteriorState, event: Mapping[str, Any]) -> tuple[Distribution | None, Evidence, float]:
     """The model given the missing cells of the event, the evidence with the rest of it, and log p of those cells."""
-    # The model is None where the cells cannot be missing. With ``as_regions`` a value is a set of one: its mass counts.
+    # The model is None where the cells cannot be missing. A value is a set of one: its mass counts.
     conditions, missing = without_missing(event, state.distribution.schema.tick_boxes)
     known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
     model, log_missing = state.distribution.given_missing_cells(missing, known)
-    return model, with_values(state, event, as_regions), log_missing
+    return model, with_values(state, event, True), log_missing
 
 
 def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
-    """The evidence and the event's conditions on values; see `with_event`."""
+    """The evidence and the event's conditions on values; with ``as_regions`` as in `with_event`."""
     conditions, _ = without_missing(event, state.distribution.schema.tick_boxes)
     if as_regions:
         conditions = {name: AnyOf(condition) for name, condition in conditions.items()}
@@ -284,7 +282,7 @@ class Posterior:
         schema = self.state.distribution.schema
         share = np.atleast_1d(self.probability(event))
         conditions = conditions_of(schema, event)
-        given, evidence, _ = with_event(self.state, conditions, True)
+        given, evidence, _ = with_event(self.state, conditions)
         both = evidence if given is self.state.distribution else None  # of cells that are missing the parts are others
         j = schema.index(next(iter(conditions)))
         return event_errors(self.state.distribution, self.state.evidence, both, n_rows, j, share)
@@ -805,7 +803,7 @@ class Posterior:
                     block = sample(given, state.evidence.take(rows), int(n), seed_of_block(seed, k), True)
                     every[rows] = block.reshape(len(rows), int(n), every.shape[2])
             return every.reshape(len(self) * int(n), every.shape[2])
-        drawn, background = sample_and_weigh(state.distribution, state.evidence, int(n), seed, False)
+        drawn, background = sample_and_weigh(state.distribution, state.evidence, int(n), seed)
         if background is not None:
             self._background = background
         self.check_support()

@@ -15,20 +15,9 @@ from ..data.evidence import Evidence
 from ..data.frames import decode, encode, library_of, read, warn_unseen
 from ..data.schema import Schema
 from ..inference.sampling import sample
-from ..inference.shapley.coalition_values import by_function, by_posterior
+from ..inference.shapley import game
+from ..inference.shapley.coalition_values import by_function, by_posterior, dependent_groups
 from ..inference.shapley.coalition_values import interventional as interventional_value
-from ..inference.shapley.dependent import dependent_groups
-from ..inference.shapley.game import (
-    EXACT_PLAYERS,
-    MOST_COALITIONS,
-    Asked,
-    Players,
-    Solved,
-    ValueFunction,
-    least_coalitions,
-    make_players,
-    shapley_values,
-)
 from ..models.base import Distribution
 from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import threaded
@@ -296,16 +285,16 @@ BASE_DRAWS = 16
 """How many times as many draws the answer to nothing known takes: all rows share it."""
 
 
-def find_players(model: Distribution, columns: list[int], groups: Any, n_coalitions: Any, seed: int) -> Players:
+def find_players(model: Distribution, columns: list[int], groups: Any, n_coalitions: Any, seed: int) -> game.Players:
     """The players, checked against the number of coalitions."""
     if isinstance(groups, str) and groups == "auto":
         schema = model.schema
-        groups = [[schema.names[j] for j in g] for g in dependent_groups(model, columns, EXACT_PLAYERS, seed)]
-    players = make_players(model.schema, columns, groups)
+        groups = [[schema.names[j] for j in g] for g in dependent_groups(model, columns, game.EXACT_PLAYERS, seed)]
+    players = game.make_players(model.schema, columns, groups)
     if n_coalitions is not None:
-        least = min(2 ** len(players.names), least_coalitions(len(players.names)))
-        text = f"None, or a whole number from {least} to {MOST_COALITIONS:,}, for {len(players.names)} players"
-        check_number("n_coalitions", n_coalitions, least, MOST_COALITIONS, whole=True, text=text)
+        least = min(2 ** len(players.names), game.least_coalitions(len(players.names)))
+        text = f"None, or a whole number from {least} to {game.MOST_COALITIONS:,}, for {len(players.names)} players"
+        check_number("n_coalitions", n_coalitions, least, game.MOST_COALITIONS, whole=True, text=text)
     return players
 
 
@@ -323,7 +312,12 @@ def background_cells(model: Distribution, background: Any, seed: int) -> np.ndar
 
 
 def to_result(
-    solved: Solved, players: Players, schema: Schema, values: np.ndarray, outputs: tuple[str, ...], several: bool
+    solved: game.Solved,
+    players: game.Players,
+    schema: Schema,
+    values: np.ndarray,
+    outputs: tuple[str, ...],
+    several: bool,
 ) -> ShapleyValues:
     """What users get; ``values`` (n, d) are the rows, ``several`` whether there is an axis of outputs."""
     lost = int(np.isnan(solved.phi).any(axis=(1, 2)).sum())
@@ -455,7 +449,9 @@ def shapley(
         value = by_function(function, joint.distribution, values, needed, n_draws, seed)
         many = by_function(function, joint.distribution, values, needed, BASE_DRAWS * n_draws, seed)
         base = nothing(many, len(schema.names))
-    solved = shapley_values(value, base, players.of_columns(len(schema.names)), ~np.isnan(values), n_coalitions, seed)
+    solved = game.shapley_values(
+        value, base, players.of_columns(len(schema.names)), ~np.isnan(values), n_coalitions, seed
+    )
     K = len(solved.base)
     return to_result(solved, players, schema, values, tuple(map(str, range(K))) if K > 1 else (), K > 1)
 
@@ -464,7 +460,7 @@ def _of_column(
     model: Distribution,
     j: int,
     values: np.ndarray,
-    players: Players,
+    players: game.Players,
     n_coalitions: int | None,
     seed: int,
 ) -> ShapleyValues:
@@ -475,14 +471,14 @@ def _of_column(
     cells = values.copy()
     cells[:, j] = np.nan
     value = by_posterior(model, cells, j)
-    solved = shapley_values(
+    solved = game.shapley_values(
         value, nothing(value, d), players.of_columns(d), ~np.isnan(cells), n_coalitions, seed
     )  # fmt: skip
     outputs = tuple(map(str, column.levels)) if column.is_categorical else ()
     return to_result(solved, players, model.schema, values, outputs, column.is_categorical)
 
 
-def nothing(value: ValueFunction, d: int) -> Asked:
+def nothing(value: game.ValueFunction, d: int) -> game.Asked:
     """The value of the coalition that knows nothing, q = 1."""
     return value(np.zeros(1, dtype=np.int64), np.zeros((1, d), bool))
 

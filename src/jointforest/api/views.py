@@ -241,7 +241,7 @@ def _marks(spread: _Spread | None, low: float, high: float) -> Span | None:
     """Mean and interval on an axis from low to high."""
     if spread is None or not all(map(math.isfinite, spread[:3])):
         return None
-    first, last = (_share(x, low, high) for x in (spread.low, spread.high))
+    first, last = (min(max((x - low) / (high - low), 0.0), 1.0) for x in (spread.low, spread.high))
     return Span(first, last, (spread.mean - low) / (high - low))
 
 
@@ -270,10 +270,6 @@ def _spread(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread 
         return _Spread(float(state.moments(j)[0][0]), low, high, True)
     low, high = np.quantile(drawn[:, j], _TAILS, method="inverted_cdf").tolist()
     return _Spread(float(drawn[:, j].mean()), low, high, False)
-
-
-def _share(x: float, low: float, high: float) -> float:
-    return min(max((x - low) / (high - low), 0.0), 1.0)
 
 
 def _moved(mass: np.ndarray, before: np.ndarray, least: float) -> str:

@@ -11,7 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from .format import percent
-from .palette import LOWER, POSTERIOR, PRIOR_LINE, PRIOR_OPACITY
+
+POSTERIOR = "#2a8f86"
+"""What is known now: teal."""
+PRIOR = "#dcd9d0"
+"""What was known before the evidence: beige."""
+PRIOR_LINE = "#a39e91"
+"""The same where it is a line, or lies on a background of unknown colour."""
+PRIOR_OPACITY = 0.4
+"""How opaque `PRIOR_LINE` is as an area, so that it is `PRIOR` on white and a dark grey on black."""
+TABLE = "#1b1e23"
+"""Data of a table's rows, and all text on white."""
+SOFT = "#5a606a"
+"""Text of less weight, on white."""
+LOWER = "#b4632f"
+"""What lowers a prediction: orange. What raises it is `POSTERIOR`."""
+EDGE = "#8b8f97"
+"""Axes and borders."""
+
 
 BAR, THICK, STEP = 92, 14, 150
 """Width and height of a bar of 100 %, and width of a waterfall, in pixels."""

@@ -9,19 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..runtime.records import record
+from . import meaning
 from .conditions import Soft, factors, n_rows, of_row
-from .meaning import (
-    NOWHERE,
-    Region,
-    Runs,
-    contains,
-    intersected,
-    meaning_of,
-    region_contains,
-    region_log_likelihood,
-    soft_region,
-    weighed,
-)
 from .ranges import Ranges
 from .schema import Column, Schema
 
@@ -290,14 +279,14 @@ class RegionTable:
         start = evidence.run_start.tolist()
         runs, atoms = evidence.run_log_weight.tolist(), evidence.atom_log_weight.tolist() or [()] * len(start[1:])
         self.regions = [
-            weighed(zip(bounds[a:b], runs[a:b], strict=True), int(held), weights)
+            meaning.weighed(zip(bounds[a:b], runs[a:b], strict=True), int(held), weights)
             if any(runs[a:b]) or any(weights)
-            else Region(tuple(bounds[a:b]), int(held))
+            else meaning.Region(tuple(bounds[a:b]), int(held))
             for a, b, held, weights in zip(start[:-1], start[1:], evidence.atoms.tolist(), atoms, strict=True)
         ]
         self._number = {region: number for number, region in enumerate(self.regions)}
 
-    def number(self, region: Region) -> int:
+    def number(self, region: meaning.Region) -> int:
         number = self._number.setdefault(region, len(self.regions))
         if number == len(self.regions):
             self.regions.append(region)
@@ -337,25 +326,25 @@ class _Addition:
 
     def __init__(self, column: Column, condition: Any, known: RegionTable) -> None:
         self.column, self.condition, self.known = column, condition, known
-        self.likelihood = soft_region(column, condition) if isinstance(condition, Soft) else None
-        self.meaning = self.likelihood or meaning_of(column, condition)
+        self.likelihood = meaning.soft_region(column, condition) if isinstance(condition, Soft) else None
+        self.meaning = self.likelihood or meaning.meaning_of(column, condition)
 
     def to(self, value: float, region: int) -> tuple[float, int, float]:
         """Value and region of a cell that had this value (NaN: none) and region (-1: none), and its log-penalty."""
         new = self.meaning
         if new is None:
             return value, region, 0.0
-        nowhere = math.nan, self.known.number(NOWHERE), 0.0
+        nowhere = math.nan, self.known.number(meaning.NOWHERE), 0.0
         if not math.isnan(value):
             if self.likelihood is not None:
-                fit = region_log_likelihood(self.column, self.likelihood, value)
+                fit = meaning.region_log_likelihood(self.column, self.likelihood, value)
             else:
-                fit = 0.0 if contains(self.column, self.condition, value) else -math.inf
+                fit = 0.0 if meaning.contains(self.column, self.condition, value) else -math.inf
             return (value, -1, fit) if fit > -math.inf else nowhere
         old = self.known.regions[region] if region >= 0 else None
-        if isinstance(new, Region):
-            return math.nan, self.known.number(new if old is None else intersected(old, new)), 0.0
-        fit = 0.0 if old is None else region_log_likelihood(self.column, old, new)
+        if isinstance(new, meaning.Region):
+            return math.nan, self.known.number(new if old is None else meaning.intersected(old, new)), 0.0
+        fit = 0.0 if old is None else meaning.region_log_likelihood(self.column, old, new)
         return (new, -1, fit) if fit > -math.inf else nowhere
 
 
@@ -385,27 +374,27 @@ def with_values(schema: Schema, evidence: Evidence, j: int, x: np.ndarray) -> Ev
     penalty, region = rows.log_penalty.copy(), rows.cell_regions()
     if region[0, j] >= 0:
         said = RegionTable(evidence).regions[int(region[0, j])]
-        penalty += [region_log_likelihood(column, said, value) for value in x.tolist()]
+        penalty += [meaning.region_log_likelihood(column, said, value) for value in x.tolist()]
     region[:, j] = -1
     value = rows.value.copy()
     value[:, j] = x
     return rows._replace(value=value, log_penalty=penalty, region=region if rows.has_regions else rows.region)
 
 
-def within(schema: Schema, evidence: Evidence, j: int, regions: Sequence[Region]) -> Evidence:
+def within(schema: Schema, evidence: Evidence, j: int, regions: Sequence[meaning.Region]) -> Evidence:
     """n rows of evidence, of which the i-th also has column j in ``regions[i]``."""
     table, column = RegionTable(evidence), schema.columns[j]
     value, number = evidence.value.copy(), evidence.cell_regions()
     for i, region in enumerate(regions):
         x, old = float(value[i, j]), int(number[i, j])
         if math.isnan(x):
-            number[i, j] = table.number(region if old < 0 else intersected(table.regions[old], region))
-        elif not region_contains(column, region, x):
-            value[i, j], number[i, j] = math.nan, table.number(NOWHERE)
+            number[i, j] = table.number(region if old < 0 else meaning.intersected(table.regions[old], region))
+        elif not meaning.region_contains(column, region, x):
+            value[i, j], number[i, j] = math.nan, table.number(meaning.NOWHERE)
     return table.evidence(value, number, evidence.log_penalty.copy())
 
 
-def side_of(column: Column, op: str, x: float) -> Region:
+def side_of(column: Column, op: str, x: float) -> meaning.Region:
     """The region of a numeric column that stands in a relation (``< <= > >= = !=``) to a number; atoms one by one."""
     if op in ("<", "<="):
         return _up_to(column, x, op == "<=")
@@ -415,34 +404,34 @@ def side_of(column: Column, op: str, x: float) -> Region:
     return at if op == "=" else _without(column, at)
 
 
-def _up_to(column: Column, x: float, closed: bool) -> Region:
+def _up_to(column: Column, x: float, closed: bool) -> meaning.Region:
     if column.step > 0.0:
         place = (x - column.center) / column.step
         on_center = abs(place - round(place)) < _NEAR
         last = round(place) - (not closed) if on_center else math.floor(place)
         edge = column.center + (last + 0.5) * column.step
-        return Region(((-math.inf, edge),), _atoms([atom < edge for atom in column.atoms]))
-    return Region(((-math.inf, x),), _atoms([atom <= x if closed else atom < x for atom in column.atoms]))
+        return meaning.Region(((-math.inf, edge),), _atoms([atom < edge for atom in column.atoms]))
+    return meaning.Region(((-math.inf, x),), _atoms([atom <= x if closed else atom < x for atom in column.atoms]))
 
 
-def _at(column: Column, x: float) -> Region:
+def _at(column: Column, x: float) -> meaning.Region:
     if column.step > 0.0:
         place = round((x - column.center) / column.step)
         center = column.center + place * column.step
         if abs(center - x) > _NEAR * column.step:
-            return NOWHERE
+            return meaning.NOWHERE
         lo, hi = center - 0.5 * column.step, center + 0.5 * column.step
-        return Region(((lo, hi),), _atoms([lo < atom <= hi for atom in column.atoms]))
-    return Region((), _atoms([atom == x for atom in column.atoms]))
+        return meaning.Region(((lo, hi),), _atoms([lo < atom <= hi for atom in column.atoms]))
+    return meaning.Region((), _atoms([atom == x for atom in column.atoms]))
 
 
-def _without(column: Column, region: Region) -> Region:
+def _without(column: Column, region: meaning.Region) -> meaning.Region:
     """What a region of at most one run leaves over."""
-    runs: Runs = ((-math.inf, math.inf),)
+    runs: meaning.Runs = ((-math.inf, math.inf),)
     if region.runs:
         ((lo, hi),) = region.runs
         runs = tuple(run for run in ((-math.inf, lo), (hi, math.inf)) if run[0] < run[1])
-    return Region(runs, ~region.atoms & ((1 << len(column.atoms)) - 1))
+    return meaning.Region(runs, ~region.atoms & ((1 << len(column.atoms)) - 1))
 
 
 def _atoms(held: list[bool]) -> int:

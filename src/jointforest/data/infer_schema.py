@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime.warnings import warn
-from . import calendars
+from . import times
 from .cells import OPEN, FrameReader, numbers, of_numbers, ranges_refused, ticks, without
 from .conditions import Censored, Interval
 from .csv_files import WORDS
@@ -340,7 +340,7 @@ def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None)
     if seen.n_ranges and not seen.n_known:  # values are ends of ranges, which no cell has
         if isinstance(seen.what, Moments):
             made = _datetime(column, seen.what)
-            return replace(made, atoms=(), only="", step=min(made.step, calendars.DAY))  # days between weekly ends
+            return replace(made, atoms=(), only="", step=min(made.step, times.DAY))  # days between weekly ends
         made = _numeric(column, seen.sort, _as_numbers(column, seen), counted)
         return replace(made, atoms=(), kind="continuous" if made.kind == "mixed" else made.kind)
     if isinstance(seen.what, Moments):
@@ -409,7 +409,7 @@ def _datetime(column: Column, seen: Moments) -> Column:
         origin=float(origin // MICRO),
         minimum=(seen.first - origin) / MICRO,
         maximum=(seen.last - origin) / MICRO,
-        only=calendars.of_days(seen.odd, column.n_observed, len(outer.values)) if step == calendars.DAY else "",
+        only=times.of_days(seen.odd, column.n_observed, len(outer.values)) if step == times.DAY else "",
     )
     far = replace(column, atoms=tuple(odd.value for odd in stand_ins(column, outer) if odd.n > 1))
     return _with_ends(far, outer)
@@ -513,11 +513,11 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     (values, counts), tally = seen.values.counted(), seen.values.tally
     step = 0.0 if column.kind in ("continuous", "mixed") else _step(column, sort, seen)
     if step >= 1.0 and not column.kind:
-        only = calendars.calendar_of_numbers(seen.odd, tally.n, seen.outermost.values)
+        only = times.calendar_of_numbers(seen.odd, tally.n, seen.outermost.values)
         if only:
             step = float(math.gcd(round(step), 20)) if only == "hhmm" else 1.0
             column = _tell_calendar(replace(column, only=only))
-        elif pattern := calendars.dates_in_numbers(values):
+        elif pattern := times.dates_in_numbers(values):
             _tell_dates(column, pattern, values[0])
     if sort == "number" and step < 1.0:
         column = replace(column, digits=digits_of(values, step, precision(column.dtype)))
@@ -549,7 +549,7 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
 
 def _tell_calendar(column: Column) -> Column:
     """The column, after a notice that its numbers are taken for dates or times."""
-    what = f"{calendars.IN_WORDS[column.only]} ({column.only})"
+    what = f"{times.IN_WORDS[column.only]} ({column.only})"
     warn(
         f"column {column.name!r}: its whole numbers are read as {what}, so that none is drawn that does not exist; for "
         f"plain numbers say kinds={{{column.name!r}: 'integer'}}, or --kinds {shlex.quote(column.name + '=integer')}",

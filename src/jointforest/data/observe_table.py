@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..runtime.arrays import sums_by_key
-from .calendars import odd_days, odd_numbers
 from .cells import ColumnCells, FrameReader, check_orders
 from .schema import MAX_ATOMS, MOST_DIGITS, Frame, digit_power
-from .times import PER_SECOND, TIME_STEPS, is_date, unit_of, zone_of
+from .times import PER_SECOND, TIME_STEPS, is_date, odd_days, odd_numbers, unit_of, zone_of
 
 # ---- How often keys occur, in bounded memory: some keys with exact counts, and candidates for the common keys.
 #

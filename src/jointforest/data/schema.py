@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..runtime.records import record
-from . import calendars, times
+from . import times
 
 if TYPE_CHECKING:
     from .conditions import Censored
@@ -603,10 +603,10 @@ def snapped(column: Column, x: np.ndarray) -> np.ndarray:
 def _on_calendar(column: Column, x: np.ndarray) -> np.ndarray:
     """Cell centres (n,), some of them missing, as those of the column's calendar."""
     known = ~np.isnan(x)
-    unit, zero = (calendars.DAY, column.origin) if column.kind == "datetime" else (1, 0.0)
+    unit, zero = (times.DAY, column.origin) if column.kind == "datetime" else (1, 0.0)
     whole = np.rint((np.clip(x[known], *times.RANGE) + zero) / unit).astype(np.int64)
     out = x.copy()
-    out[known] = calendars.moved(column.only, whole) * float(unit) - zero
+    out[known] = times.moved(column.only, whole) * float(unit) - zero
     return out
 
 

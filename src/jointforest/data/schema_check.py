@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..runtime.parameters import need
 from . import cells
-from .calendars import DAY, OF_DAYS, OF_NUMBERS
 from .conditions import Censored
 from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
 from .identifiers import REASONS, SetAside
-from .rules.plain import rules_from_list
+from .rules.rule import rules_from_list
 from .schema import (
     DIGIT_KINDS,
     FRAMES,
@@ -29,6 +29,7 @@ from .schema import (
     Schema,
     snapped,
 )
+from .times import DAY, OF_DAYS, OF_NUMBERS
 from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
@@ -42,13 +43,11 @@ def schema_from_dict(data: Any) -> Schema:
     _keys(data, {"frame", "columns"}, "schema", {"unknown", "n_rows", "rules", "spelling", "checked"})
     if not isinstance(data["frame"], str) or data["frame"] not in FRAMES:
         raise ValueError(f"schema.frame: expected one of {', '.join(FRAMES)}, got {data['frame']!r:.80}")
-    if not isinstance(data["columns"], list) or not data["columns"]:
-        raise ValueError("schema.columns: expected a non-empty list")
+    need(isinstance(data["columns"], list) and data["columns"], "schema.columns: expected a non-empty list")
     frame = cast(Frame, data["frame"])
     columns = tuple(column_from_dict(entry, f"schema.columns[{j}]", frame) for j, entry in enumerate(data["columns"]))
     n_rows = _number(data.get("n_rows", 0.0), "schema.n_rows")
-    if n_rows < 0.0:
-        raise ValueError(f"schema.n_rows: expected a number >= 0, got {n_rows}")
+    need(n_rows >= 0.0, f"schema.n_rows: expected a number >= 0, got {n_rows}")
     rules = rules_from_list(data.get("rules", []), [column.name for column in columns])
     unknown = _unknown(data.get("unknown", []), frame, len(columns))
     checked = _text(data.get("checked", ""), "schema.checked", 0, 100_000)
@@ -112,8 +111,7 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     _keys(entry, _FIELDS, at, _OPTIONAL)
     name = _text(entry["name"], f"{at}.name", 0, 10_000)
     kind = _text(entry["kind"], f"{at}.kind", 1, 20)
-    if kind not in KINDS:
-        raise ValueError(f"{at}.kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    need(kind in KINDS, f"{at}.kind: expected one of {', '.join(KINDS)}, got {kind!r}")
     dtype = _text(entry["dtype"], f"{at}.dtype", 1, 500)
     n_observed = entry["n_observed"]
     if type(n_observed) is not int or not 0 <= n_observed < 2**53:
@@ -159,8 +157,7 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
         cells.check_frame_kind(frame, column)
     except ValueError as error:
         raise ValueError(f"{at}.dtype: {error}") from None
-    if has_number_name and frame != "pandas":
-        raise ValueError(f"{at}.has_number_name: expected false in a {frame} table")
+    need(not has_number_name or frame == "pandas", f"{at}.has_number_name: expected false in a {frame} table")
     return column
 
 
@@ -171,10 +168,8 @@ def _aside(entry: Any, at: str) -> SetAside:
     for name, low, high in (("n_distinct", 0, 2**53), ("width", 0, 20), ("first", -(2**53), 2**53)):
         if type(entry[name]) is not int or not low <= entry[name] <= high:
             raise ValueError(f"{at}.{name}: expected an integer from {low} to {high}, got {entry[name]!r:.80}")
-    if texts["reason"] not in REASONS:
-        raise ValueError(f"{at}.reason: expected one of {', '.join(REASONS)}, got {texts['reason']!r}")
-    if not re.fullmatch(r"(\\.|[dhHaAwW])*", texts["mask"], re.DOTALL):
-        raise ValueError(f"{at}.mask: {texts['mask']!r:.80} is no mask")
+    need(texts["reason"] in REASONS, f"{at}.reason: expected one of {', '.join(REASONS)}, got {texts['reason']!r}")
+    need(re.fullmatch(r"(\\.|[dhHaAwW])*", texts["mask"], re.DOTALL), f"{at}.mask: {texts['mask']!r:.80} is no mask")
     return SetAside(n_distinct=entry["n_distinct"], width=entry["width"], first=entry["first"], **texts)
 
 
@@ -194,8 +189,7 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
     if type(entry["decimals"]) is not int or not -1 <= entry["decimals"] <= 20:
         raise ValueError(f"{at}.decimals: expected a whole number from -1 to 20, got {entry['decimals']!r:.80}")
     for name in ("padded", "lakh"):
-        if type(entry[name]) is not bool:
-            raise ValueError(f"{at}.{name}: expected true or false, got {entry[name]!r:.80}")
+        need(type(entry[name]) is bool, f"{at}.{name}: expected true or false, got {entry[name]!r:.80}")
     if (entry["sort"] in ("time", "duration")) != (entry["unit"] != ""):
         raise ValueError(f"{at}.unit: {entry['unit']!r} does not fit {entry['sort']}")
     exceptions = tuple(
@@ -208,8 +202,7 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
             dtype=dtype, decimals=entry["decimals"], padded=entry["padded"], lakh=entry["lakh"], exceptions=exceptions,
             **texts, **{name: entry[name] for name in choices},
         )  # fmt: skip
-        if form.parse(form.example) is None:
-            raise ValueError(f"no cell can have the pattern {form.pattern!r}")
+        need(form.parse(form.example) is not None, f"no cell can have the pattern {form.pattern!r}")
     except ValueError as error:
         raise ValueError(f"{at}: {error}") from None
     return form
@@ -217,10 +210,8 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
 
 def _levels_and_range(column: Column, at: str) -> None:
     if column.is_categorical:
-        if not column.levels:
-            raise ValueError(f"{at}.levels: a {column.kind} column needs levels")
-        if len(set(column.levels)) != len(column.levels):
-            raise ValueError(f"{at}.levels: a level is there twice")
+        need(column.levels, f"{at}.levels: a {column.kind} column needs levels")
+        need(len(set(column.levels)) == len(column.levels), f"{at}.levels: a level is there twice")
         if column.kind == "boolean" and [type(v) for v in column.levels] != [bool, bool]:
             raise ValueError(f"{at}.levels: a boolean column has the levels false and true")
         if column.kind == "boolean" and column.levels != (False, True):
@@ -230,8 +221,7 @@ def _levels_and_range(column: Column, at: str) -> None:
         if column.lower > -math.inf or column.upper < math.inf:
             raise ValueError(f"{at}.lower: expected no ends in a {column.kind} column")
         return
-    if column.levels:
-        raise ValueError(f"{at}.levels: expected none in a {column.kind} column")
+    need(not column.levels, f"{at}.levels: expected none in a {column.kind} column")
     if math.isnan(column.minimum) != math.isnan(column.maximum) or column.minimum > column.maximum:
         raise ValueError(f"{at}.minimum: expected minimum <= maximum")
 
@@ -263,27 +253,23 @@ def _grid_and_atoms(column: Column, at: str) -> None:
         raise ValueError(f"{at}.origin: the grid is too fine for {column.origin!r}")
     if column.kind == "datetime" and (column.origin != round(column.origin) or abs(column.origin) > 1e12):
         raise ValueError(f"{at}.origin: expected whole seconds since 1970-01-01")
-    if column.step == 0.0 and column.origin != 0.0:
-        raise ValueError(f"{at}.origin: expected 0 in a {column.kind} column")
+    need(column.step != 0.0 or column.origin == 0.0, f"{at}.origin: expected 0 in a {column.kind} column")
     if (column.kind == "mixed") != bool(column.atoms) and column.kind not in GRID_KINDS:
         raise ValueError(f"{at}.atoms: {len(column.atoms)} atoms do not fit a {column.kind} column")
     if any(low >= high for low, high in zip(column.atoms, column.atoms[1:], strict=False)):
         raise ValueError(f"{at}.atoms: expected ascending values")
     for number in (*column.atoms, column.minimum, column.maximum) if column.step > 0 else ():
         cells = (number - column.center) / column.step
-        if abs(cells) > 2**52:
-            raise ValueError(f"{at}.step: the grid is too fine for {number!r}")
+        need(not abs(cells) > 2**52, f"{at}.step: the grid is too fine for {number!r}")
     cells_of = [round((atom - column.center) / column.step) for atom in column.atoms] if column.step > 0 else []
     for atom, cell in zip(column.atoms, cells_of, strict=False):
         if abs(column.center + cell * column.step - atom) > 1e-6 * column.step + 4e-16 * abs(atom):
             raise ValueError(f"{at}.atoms: {atom!r} is not the centre of a grid cell")
-    if len(set(cells_of)) != len(cells_of):
-        raise ValueError(f"{at}.atoms: two atoms in one grid cell")
+    need(len(set(cells_of)) == len(cells_of), f"{at}.atoms: two atoms in one grid cell")
 
 
 def _keys(entry: Any, expected: set[str], at: str, optional: Set[str] = frozenset()) -> None:
-    if not isinstance(entry, dict):
-        raise ValueError(f"{at}: expected an object, got {type(entry).__name__}")
+    need(isinstance(entry, dict), f"{at}: expected an object, got {type(entry).__name__}")
     if set(entry) - optional != expected:
         wrong = sorted(str(key) for key in set(entry) - optional ^ expected)
         raise ValueError(f"{at}: fields missing or unknown: {', '.join(wrong)[:200]}")
@@ -312,6 +298,5 @@ def _level(value: Any, at: str) -> str | bool | int | float:
 
 
 def _list(value: Any, at: str, longest: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) > longest:
-        raise ValueError(f"{at}: expected a list of at most {longest} entries")
+    need(isinstance(value, list) and len(value) <= longest, f"{at}: expected a list of at most {longest} entries")
     return value

@@ -14,7 +14,7 @@ from ..models.box_forest.structure import Trees, keep_leaves, leaf_boxes, with_w
 from ..runtime.random_kernels import stream_state
 from ..runtime.records import record
 from ..runtime.threads import map_ordered
-from .adopt_kernels import route_by_draws
+from .evaluate_kernels import route_by_draws
 
 _MOST_CELLS = 2.0**51  # beyond it half a cell is no longer exact in float64
 _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from ..runtime.parameters import need
 from .adopt import float64_thresholds
-from .levels import HashedLevels, as_json
-from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
+from .table import Ensemble, HashedLevels, Tree, as_json, join_ensemble, labels_of, model_library
 
 _LINKS = {
     **dict.fromkeys(["RMSE", "MAE", "MAPE", "Quantile", "Expectile", "LogLinQuantile", "Lq", "Huber"], "identity"),
@@ -83,8 +83,7 @@ def _link(info: dict, library: str) -> str:
     loss = info["params"]["loss_function"]["type"]
     if loss.startswith(("Multi", "RMSEWithUncertainty")) and loss != "MultiClass":
         raise ValueError(f"{library}: loss {loss!r} has several outputs; train one model for each")
-    if loss not in _LINKS:
-        raise ValueError(f"{library}: loss {loss!r} is not supported; expected one of {sorted(_LINKS)}")
+    need(loss in _LINKS, f"{library}: loss {loss!r} is not supported; expected one of {sorted(_LINKS)}")
     return _LINKS[loss]
 
 

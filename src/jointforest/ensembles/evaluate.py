@@ -12,8 +12,7 @@ from ..data.frames import read
 from ..runtime.records import record
 from ..runtime.threads import chunks, map_ordered
 from .evaluate_kernels import block_rows, leaf_rows, raw_rows
-from .levels import ClosedLevels, HashedLevels
-from .table import Ensemble
+from .table import ClosedLevels, Ensemble, HashedLevels
 
 _CHUNK = 1024
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..runtime.parameters import need
 from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
 # ---- LightGBM's rules for zeros: what is nearly 0 is 0, and 0 may be a missing value.
@@ -183,8 +184,7 @@ def _link(objective: str, library: str) -> tuple[str, float]:
         raise ValueError(
             f"{library} has an objective of its own, whose link is not known; train it with a built-in one"
         )
-    if name not in _LINKS:
-        raise ValueError(f"{library}: objective {name!r} is not supported; expected one of {sorted(_LINKS)}")
+    need(name in _LINKS, f"{library}: objective {name!r} is not supported; expected one of {sorted(_LINKS)}")
     if "sqrt" in parameters:
         raise ValueError(f"{library} has reg_sqrt=True, which squares its sums; train it on the roots instead")
     sigmoid = [float(p.partition(":")[2]) for p in parameters if p.startswith("sigmoid:")]
@@ -230,12 +230,7 @@ def _categories(
 
 
 def _tree(
-    fields: dict[str, str],
-    codes: dict[int, Sequence[int]],
-    output: int,
-    n_outputs: int,
-    scale: float,
-    library: str,
+    fields: dict[str, str], codes: dict[int, Sequence[int]], output: int, n_outputs: int, scale: float, library: str
 ) -> Tree:
     def array(key: str, dtype: type) -> np.ndarray:
         return np.array([float(x) for x in fields.get(key, "").split()]).astype(dtype)

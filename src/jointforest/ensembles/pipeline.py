@@ -27,10 +27,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.cells import absent
 from ..models.box_forest.leaves.levels import bits
+from ..runtime.parameters import need
 from .evaluate import level_codes
-from .levels import ClosedLevels
 from .read import read_ensemble
-from .table import Ensemble
+from .table import ClosedLevels, Ensemble
 
 # ---- Steps of scikit-learn's pipelines that change columns one by one, as functions of one column of the table each.
 
@@ -111,8 +111,7 @@ def after_steps(steps: Sequence[Any], columns: list[StepColumn]) -> list[StepCol
 
 
 def _column_transformer(step: ColumnTransformer, columns: list[StepColumn]) -> list[StepColumn]:
-    if step.transformer_weights:
-        raise ValueError("ColumnTransformer with transformer_weights is not supported; fit it without")
+    need(not step.transformer_weights, "ColumnTransformer with transformer_weights is not supported; fit it without")
     out: list[StepColumn] = []
     for name, inner, _ in step.transformers_:
         inputs = [columns[j] for j in step._transformer_to_input_indices[name]]
@@ -254,8 +253,7 @@ def _indicator(column: StepColumn) -> StepColumn:
 
 def _encoder(step: OneHotEncoder | OrdinalEncoder, columns: list[StepColumn]) -> list[StepColumn]:
     for column in columns:
-        if not column.is_bare:
-            raise ValueError(f"{type(step).__name__} of a column that another step has changed is not supported")
+        need(column.is_bare, f"{type(step).__name__} of a column that another step has changed is not supported")
     out: list[StepColumn] = []
     for j, column in enumerate(columns):
         out += _encoded(step, j, column, len(out))

@@ -10,6 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.cells import absent
+from ..runtime.parameters import need
 from .adopt import float64_thresholds
 from .read import read_ensemble
 from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
@@ -21,8 +22,7 @@ def read_trees(model: Any) -> Ensemble:
     """A fitted tree, forest or forest of extra trees: shares of classes, or numbers, averaged."""
     # Several targets are refused.
     check_is_fitted(model)
-    if model.n_outputs_ != 1:
-        raise ValueError(f"{model_library(model)} has {model.n_outputs_} targets; train one model for each")
+    need(model.n_outputs_ == 1, f"{model_library(model)} has {model.n_outputs_} targets; train one model for each")
     trees = [tree.tree_ for tree in getattr(model, "estimators_", [model])]
     return join_ensemble(
         [_tree_of(tree, tree.value[:, 0, :] / len(trees)) for tree in trees],

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -187,3 +192,116 @@ def labels_of(classes: np.ndarray) -> tuple[Any, ...]:
 def model_library(model: Any) -> str:
     """Library and class of a model, for messages."""
     return f"{type(model).__module__.partition('.')[0]} {type(model).__name__}"
+
+
+# ---- The conditions on a node table that comes from a file: kernels check no bounds.
+
+
+LINKS = ("identity", "logistic", "softmax", "exp")
+DTYPES = {
+    "feature": "<i4",
+    "threshold": "<f8",
+    "levels_at": "<i4",
+    "left_levels": "<u8",
+    "missing_left": "|u1",
+    "other_left": "|u1",
+    "left": "<i4",
+    "right": "<i4",
+    "leaf": "<i4",
+    "root": "<i4",
+    "value": "<f8",
+    "base": "<f8",
+}
+"""Arrays of an ensemble, and their types in files: truth values are bytes."""
+
+
+def check_ensemble(ensemble: Ensemble, n_levels: np.ndarray) -> None:
+    """Raise ValueError unless a node table is valid; ``n_levels`` (n_features,) is 0 for numbers."""
+    # An infinite threshold is allowed: it separates missing cells from others.
+    n, L = len(ensemble.feature), len(ensemble.value)
+    for name in ("threshold", "levels_at", "missing_left", "other_left", "left", "right", "leaf"):
+        _require(getattr(ensemble, name).shape == (n,), f"{name}: expected shape ({n},)")
+    _require(ensemble.value.ndim == 2 and ensemble.value.shape[1] == len(ensemble.base) > 0, "value: wrong shape")
+    _require(ensemble.link in LINKS, f"link: expected one of {LINKS}")
+    _require(not bool(np.isnan(ensemble.threshold).any()), "threshold: not a number")
+    for name in ("value", "base"):
+        _require(bool(np.isfinite(getattr(ensemble, name)).all()), f"{name}: not finite")
+    is_leaf = ensemble.feature < 0
+    _require(int(is_leaf.sum()) == L > 0, "feature: as many leaves as values")
+    _require(bool((np.sort(ensemble.leaf[is_leaf]) == np.arange(L)).all()), "leaf: each number once")
+    _require(bool((ensemble.leaf[~is_leaf] == -1).all()), "leaf: -1 at inner nodes")
+    _require(bool((ensemble.feature < len(n_levels)).all()), "feature: out of range")
+    inner = np.flatnonzero(~is_leaf)
+    children = np.concatenate([ensemble.left[inner], ensemble.right[inner]]).astype(np.int64)
+    parents = np.concatenate([inner, inner])
+    _require(bool(((children > parents) & (children < n)).all()), "left, right: after their parent")
+    nodes = np.concatenate([children, ensemble.root.astype(np.int64)])
+    _require(len(nodes) == n and bool((np.sort(nodes) == np.arange(n)).all()), "left, right, root: each node once")
+    _require(bool((np.diff(ensemble.root) > 0).all()), "root: not ascending")
+    at = ensemble.levels_at.astype(np.int64)
+    feature = ensemble.feature[inner]
+    by_level = at[inner] >= 0
+    _require(bool((n_levels[feature][by_level] > 0).all()), "levels_at: a set of levels of a number")
+    words = (n_levels[feature] + 63) // 64
+    ends = at[inner] + words
+    _require(bool((ends[by_level] <= len(ensemble.left_levels)).all()), "levels_at: out of range")
+    _require(bool((at[is_leaf] == -1).all() and (at >= -1).all()), "levels_at: -1 without a set")
+
+
+def _require(is_true: bool, what: str) -> None:
+    if not is_true:
+        raise ValueError(f"an ensemble of trees is broken: {what}")
+
+
+# ---- Levels of a model that takes no others.
+
+
+class ClosedLevels(tuple[Any, ...]):
+    """The levels of a feature of a model that refuses others, such as one behind an encoder that raises an error."""
+
+
+# ---- Levels of which a model keeps no labels but their hashes, as CatBoost's models do.
+
+
+class HashedLevels(tuple[int, ...]):
+    """CatBoost's hashes of the levels of a feature that some split names; all other levels are alike to the model."""
+
+    def codes(self, labels: Sequence[Any]) -> np.ndarray:
+        """Place of each label (text, whole numbers, booleans), -1 for those that no split names; int64 array."""
+        place = {level: code for code, level in enumerate(self)}
+        text = [as_text(label) for label in labels]
+        number = hashes(text) if place else {}
+        return np.array([place.get(number.get(t, -1), -1) for t in text], dtype=np.int64)
+
+
+def as_text(label: Any) -> str:
+    """What CatBoost makes of a label before it hashes it: True is 1."""
+    return label if isinstance(label, str) else str(int(label))
+
+
+def hashes(labels: Sequence[str]) -> dict[str, int]:
+    """CatBoost's hash of each label."""
+    if not labels:
+        return {}
+    pool = import_module("catboost").Pool([[label] for label in labels], cat_features=[0])
+    # models written as JSON list the hashes of a pool's labels, and it need not be the pool they were trained on
+    saved = as_json(_any_model(), pool=pool)
+    return {entry["value"]: entry["hash"] for entry in saved["features_info"]["cat_features_hash"]}
+
+
+def as_json(model: Any, **parameters: Any) -> dict:
+    """What CatBoost writes of a model as JSON."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json", **parameters)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _any_model() -> Any:
+    """A model of one categorical feature."""
+    catboost = import_module("catboost")
+    model = catboost.CatBoost(
+        {"iterations": 1, "depth": 1, "thread_count": 1, "verbose": 0, "allow_writing_files": False}
+    )
+    return model.fit(catboost.Pool([["a"], ["b"]], [0.0, 1.0], cat_features=[0]))

@@ -17,16 +17,21 @@ from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
 from ..data.texts import column_text
 from ..inference.explanation.explain import explain
-from ..inference.information.classes import CLASS_BINS, all_informations, class_cuts, information_of_rows
-from ..inference.information.column_map import column_map, expected_changes
+from ..inference.information.classes import (
+    CLASS_BINS,
+    all_informations,
+    class_cuts,
+    column_map,
+    expected_changes,
+    information_of_rows,
+)
 from ..inference.modes import model_modes
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
-from .checked import suspicious
 from .known import Known
-from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, to_shown
+from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, suspicious, to_shown
 from .state import place_of, whole_number
 
 MOST_ROWS, MOST_CSV_ROWS = 1_000, 100_000

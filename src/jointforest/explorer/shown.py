@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from ..data import times
@@ -17,14 +19,16 @@ from ..data.ranges import Ranges
 from ..data.schema import Column
 from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
+from ..inference.check.result import Check
+from ..inference.expectation.by_draws import expected_by_draws
+from ..inference.expectation.expectation import MatchedRows, expected_answer, knows_splits
+from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
 from ..inference.histogram import INNER, histogram, is_beyond, shown_edges
 from ..inference.information.classes import CLASS_BINS as BINS_OF_DEPENDENCE
 from ..inference.information.classes import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents
-from .checked import Checked, check_with_notes
-from .prediction import Predictor
 
 BINS = 40
 """Most bins of a column of numbers."""
@@ -360,3 +364,102 @@ def cell_text(column: Column, number: float, digits: int | None = None) -> str |
     if column.step == 0.0 and not column.is_categorical:
         return repr(number) if digits is None else f"{number:.{digits}g}"
     return str(column.from_number(number))
+
+
+# ---- What a trained model predicts of a row: in expectation over the cells that are not known, and of the whole row.
+
+
+TOLERANCE, DRAWS, SEED = 1e-4, 128, 0
+"""Those of `ExpectedPredictor`, so that its answers are the same."""
+
+
+class _Answer(NamedTuple):
+    value: list[float]
+    error: list[float]
+
+
+class Predictor:
+    """A trained ensemble asked under a joint.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    model : Distribution
+        Of the joint.
+
+    Raises
+    ------
+    ValueError
+        If the ensemble's features are not among the joint's columns.
+    """
+
+    def __init__(self, ensemble: Ensemble, model: Distribution) -> None:
+        self.ensemble, self.model = ensemble, model
+        self.features: Features = match_features(ensemble, model.schema)
+
+    @cached_property
+    def _matched(self) -> MatchedEnsemble | None:
+        if not self.model.is_forest:
+            return None
+        return match_ensemble(self.ensemble, self.model.forest_for("a certified bound"))
+
+    def ask(self, x: np.ndarray, known: np.ndarray) -> dict[str, Any]:
+        """The model's expected prediction of a row x (d,) given its ``known`` cells, its error, and its own one."""
+        expected = self._expected(self._rows(np.where(known, x, np.nan)))
+        whole = self._rows(x)
+        own = self._expected(whole).value if knows_splits(self.features, whole)[0] else None
+        ensemble, names = self.ensemble, self.model.schema.names
+        return {
+            "library": ensemble.library,
+            "classes": None if ensemble.classes is None else [str(label) for label in ensemble.classes],
+            "features": [names[j] for j in self.features.column.tolist()],
+            "expected": None if np.isnan(expected.value).any() else expected.value,
+            "error": expected.error,
+            "own": own,
+        }
+
+    def _rows(self, x: np.ndarray) -> MatchedRows:
+        n = len(self.features.column)
+        X, other = filled(self.features, np.full((1, n), np.nan), np.zeros((1, n), dtype=bool), x[None])
+        return MatchedRows(build(self.model.schema, x[None]), X, other)
+
+    def _expected(self, rows: MatchedRows) -> _Answer:
+        if self._matched is None:
+            drawn = expected_by_draws(self.features, self.model, rows, "auto", DRAWS, SEED)
+            answer, error = drawn.answer[0], drawn.answer_error[0]
+        else:
+            found = expected_answer(self._matched, rows, "auto", DRAWS, SEED, TOLERANCE)
+            answer, error = found.answer[0], found.error[0]
+        if self.ensemble.classes is not None and self.ensemble.link == "logistic":
+            answer, error = np.array([1.0 - answer[0], answer[0]]), np.array([error[0], error[0]])
+        return _Answer(answer.tolist(), error.tolist())
+
+
+# ---- Cells of a table that are probably wrong, as pages show them.
+
+
+SUSPICIOUS = 0.5
+"""Probability of being wrong from which on a cell is shown."""
+
+
+class Checked(NamedTuple):
+    """The check of a table, and its warnings."""
+
+    found: Check
+    notes: list[str]
+
+
+def check_with_notes(joint: Any, frame: Any) -> Checked:
+    """`Joint.check`, whose warnings are part of what is shown."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        found = joint.check(frame)
+    return Checked(found, list(dict.fromkeys(str(n.message) for n in notes if issubclass(n.category, UserWarning))))
+
+
+def suspicious(cells: Any, k: int) -> list[dict[str, Any]]:
+    """The first k of `Check.cells` that are more probably wrong than right."""
+    rows = cells.tolist() if isinstance(cells, np.ndarray) else nw.from_native(cells).head(k).rows()
+    names = ("row", "column", "value", "p_wrong", "best", "p_best", "reason")
+    found = [dict(zip(names, row, strict=True)) for row in rows[:k]]
+    return [cell for cell in found if cell["p_wrong"] >= SUSPICIOUS]

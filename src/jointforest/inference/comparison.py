@@ -1,5 +1,5 @@
-"""The probability that a sum of columns stands in a relation to a number. The mathematics is in
-docs/reference/query-language.md."""
+"""The probability that a sum of columns stands in a relation to a number, draws of such rows, and covariances. The
+mathematics is in docs/reference/query-language.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..data.conditions import AnyOf
 from ..data.evidence import Evidence, side_of, with_values, within
 from ..data.meaning import NOWHERE, Region, meaning_of
 from ..data.schema import Column, Schema
-from ..models.base import Distribution
+from ..models.base import Distribution, PosteriorState
 from ..models.ruled.ruled import PartsOfSum, sum_in_parts
 from ..runtime.threads import chunks
 from .information.projection import Estimate, averaged, exact
@@ -274,11 +274,7 @@ class Rejected(ValueError):
 
 
 def related_blocks(
-    model: Distribution,
-    evidence: Evidence,
-    relations: Sequence[Relation | Levels],
-    n: int,
-    seed: int,
+    model: Distribution, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int
 ) -> Iterator[np.ndarray]:
     """n draws as `sample_related` makes them, by blocks of `sampling.DRAWS_AT_ONCE` with seeds of their own: (k, d)."""
     for block, (first, stop) in enumerate(chunks(n, DRAWS_AT_ONCE)):
@@ -286,11 +282,7 @@ def related_blocks(
 
 
 def sample_related(
-    model: Distribution,
-    evidence: Evidence,
-    relations: Sequence[Relation | Levels],
-    n: int,
-    seed: int,
+    model: Distribution, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int
 ) -> np.ndarray:
     """n draws (n, d) given one row of evidence and relations between columns; Rejected if hardly any satisfy them."""
     # One relation of two columns needs no rejection if one is known, has levels, or has a grid of at most 4,096 cells:
@@ -392,3 +384,29 @@ def _accepted(draw: Callable[[int, int], np.ndarray], n: int, rng: np.random.Gen
         if tried >= FIRST and n_kept < LEAST_SHARE * tried:
             raise Rejected(f"{n_kept} of {tried:,} draws were kept")
     return np.concatenate(kept)[:n] if kept else draw(0, 0)
+
+
+# ---- Means and covariances of columns of numbers.
+
+
+def mean_and_covariance(state: PosteriorState, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior means (n, q) and covariances (n, q, q) of numeric or boolean columns, all being present."""
+    # In the columns' units (date-times: seconds); NaN where the evidence has probability 0.
+    state = state.knowing(columns)
+    n, q = len(state.evidence.value), len(columns)
+    mean, covariance = np.empty((n, q)), np.empty((n, q, q))
+    for i, j in enumerate(columns):
+        column = state.distribution.schema.columns[j]
+        if column.kind == "boolean":
+            levels = np.array([float(level) for level in column.levels])
+            p = state.level_probabilities(j) @ levels
+            mean[:, i], covariance[:, i, i] = p, p * (1.0 - p)
+        elif column.is_categorical:
+            raise ValueError(
+                f"column {column.name!r} is {column.kind}: covariance needs numbers; see mutual_information"
+            )
+        else:
+            mean[:, i], covariance[:, i, i] = state.moments(j)
+        for k in range(i):
+            covariance[:, i, k] = covariance[:, k, i] = state.covariance(columns[k], j)
+    return mean, covariance

@@ -33,12 +33,12 @@ def sample(model: Distribution, evidence: Evidence, m: int, seed: int, missing: 
 
 
 def sample_and_weigh(
-    model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False
+    model: Distribution, evidence: Evidence, m: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """`sample`, and `background_share` (n,) of the evidence where it is found on the way, else None."""
     if 0 < m <= DRAWS_AT_ONCE:
-        return model.sample_and_weigh(evidence, m, seed, missing)
-    return sample(model, evidence, m, seed, missing), None
+        return model.sample_and_weigh(evidence, m, seed, False)
+    return sample(model, evidence, m, seed), None
 
 
 def sample_blocks(
@@ -50,12 +50,7 @@ def sample_blocks(
 
 
 def sample_block(
-    model: Distribution,
-    evidence: Evidence,
-    m: int,
-    seed: int,
-    block: int,
-    missing: bool = False,
+    model: Distribution, evidence: Evidence, m: int, seed: int, block: int, missing: bool = False
 ) -> np.ndarray:
     """The first m draws of each row of evidence in one block of those of `sample`, from 0 on: an array (n * m, d)."""
     return model.sample(evidence, m, seed_of_block(seed, block), missing)
@@ -71,11 +66,11 @@ def impute_by_draws(model: Distribution, evidence: Evidence, m: int, seed: int) 
     # Every `sampling.BLOCK` rows have a seed of their own, so a table is filled alike as a whole and block by block.
     n = len(evidence.value)
     if n <= DRAWS_AT_ONCE:
-        return sample_and_weigh(model, evidence, m, seed, False)
+        return sample_and_weigh(model, evidence, m, seed)
     drawn, shares = [], []
     for b, rows in enumerate(chunks(n, DRAWS_AT_ONCE)):
         block, own_seed = evidence.take(np.arange(*rows)), seed_of_block(seed, b)
-        of_block, share = sample_and_weigh(model, block, m, own_seed, False)
+        of_block, share = sample_and_weigh(model, block, m, own_seed)
         drawn.append(of_block)
         shares += [] if share is None else [share]
     return np.concatenate(drawn), np.concatenate(shares) if shares else None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..runtime.parameters import need
 from .base import Distribution
 from .box_forest.check import LEAF_FIELDS, PIECE_FIELDS, TREE_FIELDS
 from .file import checked_about, contents, json_of, model_of
@@ -67,8 +68,7 @@ def from_arrow(tables: Mapping[str, Any]) -> Distribution:
         for field in table.schema:
             if name != _COMPONENTS:
                 arrays[f"{part}.{field.name}"] = _array(f"{name}: {field.name}", field, table[field.name])
-    if "log_weight" not in tables[_COMPONENTS].schema.names:
-        raise ValueError(f"the table {_COMPONENTS!r} has no column 'log_weight'")
+    need("log_weight" in tables[_COMPONENTS].schema.names, f"the table {_COMPONENTS!r} has no column 'log_weight'")
     arrays["log_weight"] = np.array(tables[_COMPONENTS]["log_weight"].to_numpy(), np.float64)
     return model_of(about, arrays)
 
@@ -91,12 +91,10 @@ def _array(name: str, field: Any, column: Any) -> np.ndarray:
     import pyarrow as pa
 
     dtype = (field.metadata or {}).get(b"dtype", b"").decode(errors="replace")
-    if dtype not in ("<i4", "<i8", "|u1", "<u8", "<f4", "<f8"):
-        raise ValueError(f"{name}: no array of a model has the type {dtype!r}")
+    need(dtype in ("<i4", "<i8", "|u1", "<u8", "<f4", "<f8"), f"{name}: no array of a model has the type {dtype!r}")
     if pa.types.is_null(field.type):
         return np.empty((len(column), 0), dtype)
-    if column.null_count:
-        raise ValueError(f"{name}: has missing values")
+    need(not column.null_count, f"{name}: has missing values")
     width = None
     if pa.types.is_fixed_size_list(field.type):
         width = field.type.list_size
@@ -104,9 +102,7 @@ def _array(name: str, field: Any, column: Any) -> np.ndarray:
         column = (
             column.flatten() if isinstance(column, pa.Array) else pa.chunked_array([c.flatten() for c in column.chunks])
         )
-        if column.null_count:
-            raise ValueError(f"{name}: has missing values")
+        need(not column.null_count, f"{name}: has missing values")
     array = np.array(column.to_numpy(), copy=True)
-    if array.dtype != np.dtype(dtype):
-        raise ValueError(f"{name}: expected the type {dtype!r}, got {array.dtype.str!r}")
+    need(array.dtype == np.dtype(dtype), f"{name}: expected the type {dtype!r}, got {array.dtype.str!r}")
     return array if width is None else array.reshape(-1, width)

@@ -20,6 +20,7 @@ from safetensors.numpy import save as to_safetensors
 from .. import __version__
 from ..data.schema import Schema
 from ..data.schema_check import schema_from_dict
+from ..runtime.parameters import need
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
 from .box_forest.files import NAMES, forest_from_arrays
@@ -71,8 +72,7 @@ def contents(model: Distribution | HistoryModel) -> tuple[dict[str, Any], dict[s
     schema = model.schema.to_dict()
     components, arrays = [], {_WEIGHT: model.log_weight}
     for k, component in enumerate(model.components):
-        if component.schema.to_dict() != schema:
-            raise ValueError(f"component {k} has another schema than the model")
+        need(component.schema.to_dict() == schema, f"component {k} has another schema than the model")
         about, arrays_of_component = component.to_arrays()
         components.append(about)
         arrays |= {f"{k}.{name}": array for name, array in arrays_of_component.items()}
@@ -150,9 +150,8 @@ def read_about(data: bytes) -> dict[str, Any]:
 
 def checked_about(about: dict[str, Any], expected: set[str]) -> dict[str, Any]:
     """A JSON object with these fields, of the format that this version reads."""
-    version = about.get("format")
-    if type(version) is not int or version < 1:
-        raise ValueError("the metadata does not name a format version")
+    version: Any = about.get("format")
+    need(type(version) is int and version >= 1, "the metadata does not name a format version")
     if version != FORMAT:
         age, hint = (
             ("newer", "upgrade jointforest to read it") if version > FORMAT else ("older", "learn the model again")
@@ -192,8 +191,7 @@ def _tensors(data: bytes) -> dict[str, Any]:
 
 
 def _array(name: str, tensor: dict[str, Any]) -> np.ndarray:
-    if tensor["dtype"] not in _DTYPES:
-        raise ValueError(f"{name}: no array of the model has the type {tensor['dtype']}")
+    need(tensor["dtype"] in _DTYPES, f"{name}: no array of the model has the type {tensor['dtype']}")
     stored = np.frombuffer(tensor["data"], dtype=_DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
     # a writable copy in native order, as learners make them: kernels are compiled anew for read-only arrays
     return stored.astype(stored.dtype.newbyteorder("="), order="C", copy=True)
@@ -205,8 +203,7 @@ def json_of(text: bytes | str, what: str) -> dict[str, Any]:
         value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a model file: {what} is not JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"not a model file: {what} is not a JSON object")
+    need(isinstance(value, dict), f"not a model file: {what} is not a JSON object")
     return value
 
 
@@ -227,13 +224,10 @@ def read_start(path: str | os.PathLike[str]) -> bytes:
     """Bytes of a file that at least starts like a model file."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("not a regular file")
+        need(stat.S_ISREG(status.st_mode), "not a regular file")
         start = file.read(9)
-        if len(start) < 9 or start[8:] != b"{" or _header_size(start) > _MAX_HEADER:
-            raise ValueError("not a model file")
-        if 8 + _header_size(start) > status.st_size:
-            raise ValueError("damaged or incomplete: the file ends within its header")
+        need(len(start) >= 9 and start[8:] == b"{" and _header_size(start) <= _MAX_HEADER, "not a model file")
+        need(8 + _header_size(start) <= status.st_size, "damaged or incomplete: the file ends within its header")
         return start + file.read()
 
 

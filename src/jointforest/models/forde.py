@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..data.schema import Column, Schema, kernel_columns
+from ..runtime.parameters import need
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
 from .box_forest.check import check_forest
@@ -126,8 +127,7 @@ def _coverage(forest: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[float, in
 def _share(share: np.ndarray, name: str) -> np.ndarray:
     """Shares of missing cells, none where there is no number."""
     share = np.where(np.isnan(share), 0.0, share)
-    if ((share < 0) | (share > 1)).any():
-        raise ValueError(f"variable {name!r}: NA_share must be from 0 to 1")
+    need(not ((share < 0) | (share > 1)).any(), f"variable {name!r}: NA_share must be from 0 to 1")
     return share
 
 
@@ -162,8 +162,7 @@ def _numbers(
     name: str, family: str, rows_of_column: dict[str, np.ndarray], leaf: np.ndarray, n: int
 ) -> tuple[Column, tuple[int, np.ndarray]]:
     """A column of numbers, and its family and parameters a, b, lo, hi (4, n) in n leaves."""
-    if len(leaf) > n:
-        raise ValueError(f"cnt: variable {name!r} is in a leaf twice")
+    need(len(leaf) <= n, f"cnt: variable {name!r} is in a leaf twice")
     lo, hi, mu, sigma = (rows_of_column[field] for field in ("min", "max", "mu", "sigma"))
     lo, hi = np.where(np.isnan(lo), -np.inf, lo), np.where(np.isnan(hi), np.inf, hi)
     is_normal = family == "truncnorm"
@@ -228,8 +227,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
     L, T = len(leaves.log_weight), len(forest.trees.root)
     cvg = np.exp(leaves.log_weight)
     of_tree = np.bincount(leaves.tree, cvg, T)
-    if np.abs(of_tree - 1.0 / T).max() > _TOLERANCE:
-        raise ValueError("trees weigh differently; arf gives each the same weight")
+    need(not np.abs(of_tree - 1.0 / T).max() > _TOLERANCE, "trees weigh differently; arf gives each the same weight")
     f_idx, first = np.arange(1, L + 1), np.searchsorted(leaves.tree, np.arange(T))
     tables: dict[str, Any] = {
         "forest": {
@@ -268,8 +266,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
 def _plain_forest(model: Distribution) -> Forest:
     """The one forest of the model, which the format can hold; a ValueError names what it cannot."""
     forest = model.forest_for("a file with parameters of arf")
-    if forest.has_background:
-        raise ValueError("the background has no counterpart in arf: learn with epsilon=0")
+    need(not forest.has_background, "the background has no counterpart in arf: learn with epsilon=0")
     if (forest.leaves.family == PIECES).any():
         raise ValueError("quantile leaves, and numbers known to be in several intervals, have no counterpart in arf")
     for column in forest.schema.columns:
@@ -280,8 +277,7 @@ def _plain_forest(model: Distribution) -> Forest:
             what = "dates"
         elif column.step > 0 and (column.decimals > 15 or abs(column.step - 10.0**-column.decimals) > 1e-12):
             what = f"a grid of {column.step:g}"
-        if what:
-            raise ValueError(f"column {column.name!r}: {what} has no counterpart in arf; kinds= makes it 'continuous'")
+        need(not what, f"column {column.name!r}: {what} has no counterpart in arf; kinds= makes it 'continuous'")
     return forest
 
 

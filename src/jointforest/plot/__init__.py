@@ -1,13 +1,11 @@
 """Pictures, with matplotlib (``pip install 'jointforest[plot]'``); nothing else in the package needs it."""
 
 from .distributions import cdf, evidence_sequence, marginal, posterior
-from .images import leaf_images
-from .pairs import dependence, pair
+from .pairs import dependence, pair, regions
 from .predictions import attribution, calibration, fidelity, shapley_summary, why
-from .regions import regions
 from .robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
 from .survival import survival
-from .trees import tree
+from .trees import leaf_images, tree
 
 __all__ = [
     "accuracy_by_epsilon",

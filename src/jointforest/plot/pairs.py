@@ -1,4 +1,4 @@
-"""Two columns together, beside a table; and which columns depend on each other."""
+"""Two columns together, beside a table or the boxes of leaves; and which columns depend on each other."""
 
 from __future__ import annotations
 
@@ -8,31 +8,25 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Rectangle
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from ..api.joint import Joint
 from ..api.posterior import Posterior
 from ..data.conditions import AnyOf, PerRow
-from ..data.evidence import Evidence, intersect
+from ..data.evidence import Evidence, build, intersect
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 from ..explorer.shown import ShownJoint
 from ..inference.explanation.rules import side_condition
+from ..inference.explanation.tree_text import tree_leaves
 from ..inference.histogram import even_edges
 from ..models.base import PosteriorState
-from ..report.dependence import find_dependence as dependence_of
-from .distributions import (
-    BINS,
-    check_joint,
-    draw_ridges,
-    format_dates,
-    one_posterior,
-    places,
-    span,
-    title_of,
-)
-from .style import SHADES, TABLE, clean, in_percent, new_axes, short
+from ..report.summary import find_dependence as dependence_of
+from . import distributions
+from .style import LEVEL_COLORS, SHADES, TABLE, clean, in_percent, new_axes, short
 
 _MOST_LEVELS = 10
 """Levels of a column that are drawn: the most probable."""
@@ -81,7 +75,7 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     >>> [ax.get_title() for ax in ax.figure.axes][:2]
     ['joint', 'table']
     """
-    known = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
+    known = distributions.one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
     state, schema = known.state, known.state.distribution.schema
     j, k = schema.index(a), schema.index(b)
     if j == k:
@@ -89,11 +83,11 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     rows = None if frame is None else encode(schema, frame)[0]
     first, second = schema.columns[j], schema.columns[k]
     if first.is_categorical and second.is_categorical:
-        return _levels(state, j, k, rows, ax, title_of(known))
+        return _levels(state, j, k, rows, ax, distributions.title_of(known))
     if first.is_categorical or second.is_categorical:
         level, number = (j, k) if first.is_categorical else (k, j)
-        return _numbers_of_levels(state, level, number, rows, ax, title_of(known))
-    return _numbers(state, j, k, rows, ax, title_of(known))
+        return _numbers_of_levels(state, level, number, rows, ax, distributions.title_of(known))
+    return _numbers(state, j, k, rows, ax, distributions.title_of(known))
 
 
 def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) -> tuple[Axes, Axes | None]:
@@ -109,11 +103,14 @@ def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) 
 def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Shades of cells."""
     schema = state.distribution.schema
-    edges = [even_edges(schema.columns[i], *span(state.distribution, state.evidence, i), _bins(rows)) for i in (j, k)]
+    edges = [
+        even_edges(schema.columns[i], *distributions.span(state.distribution, state.evidence, i), _bins(rows))
+        for i in (j, k)
+    ]
     mass = np.maximum(_cells(state, j, k, *edges), 0.0)
     top = float(np.quantile(mass[mass > 0.0], _BRIGHT)) if (mass > 0.0).any() else 1.0
     ax, beside = _beside(ax, rows, 4.6, 3.9)
-    across, upwards = (places(schema.columns[i], one) for i, one in zip((j, k), edges, strict=True))
+    across, upwards = (distributions.places(schema.columns[i], one) for i, one in zip((j, k), edges, strict=True))
     image = ax.pcolormesh(across, upwards, mass.T, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
     _draw_curves(ax, schema, (j, k), edges, *_curves(state, j, k, edges[0]))
     axes = [ax]
@@ -129,7 +126,7 @@ def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax:
     ax.set_ylabel(short(schema.names[k]))
     for column, axis in ((schema.columns[j], "x"), (schema.columns[k], "y")):
         if column.kind == "datetime":
-            format_dates(ax, axis)
+            distributions.format_dates(ax, axis)
     scale = ax.figure.colorbar(image, ax=axes[-1], extend="max", shrink=0.9)
     scale.set_label("probability of a cell")
     in_percent(scale.ax.yaxis, top)
@@ -163,18 +160,18 @@ def _draw_curves(
     ax: Axes, schema: Schema, pair: tuple[int, int], edges: list[np.ndarray], mean: np.ndarray, ends: np.ndarray
 ) -> None:
     """Mean and interval of the second column over the middle of the first column's bins, within the second's edges."""
-    across = places(schema.columns[pair[0]], 0.5 * (edges[0][:-1] + edges[0][1:]))
+    across = distributions.places(schema.columns[pair[0]], 0.5 * (edges[0][:-1] + edges[0][1:]))
     lines = [(mean, 1.4, "-", f"mean of {short(schema.names[pair[1]])}"), (ends[:, 0], 0.8, ":", "90% interval")]
     for values, width, style, label in [*lines, (ends[:, 1], 0.8, ":", None)]:
         shown = (values >= edges[1][0]) & (values <= edges[1][-1])
         if shown.any():
-            upwards = places(schema.columns[pair[1]], values[shown])
+            upwards = distributions.places(schema.columns[pair[1]], values[shown])
             ax.plot(across[shown], upwards, color=TABLE, linewidth=width, linestyle=style, label=label)
 
 
 def _bins(rows: np.ndarray | None) -> int:
     """Most bins of a column: few of a table with few rows, so that its cells are not all chance."""
-    return BINS if rows is None else int(np.clip(np.sqrt(len(rows)), 12, BINS))
+    return distributions.BINS if rows is None else int(np.clip(np.sqrt(len(rows)), 12, distributions.BINS))
 
 
 def _what(schema: Schema, of: int, by: int, title: str) -> str:
@@ -249,7 +246,7 @@ def _numbers_of_levels(
     schema = state.distribution.schema
     codes, share, given = _of_levels(state, level)
     column, of_levels = schema.columns[number], state.distribution.observe(given)
-    edges = even_edges(column, *span(state.distribution, state.evidence, number), _bins(rows))
+    edges = even_edges(column, *distributions.span(state.distribution, state.evidence, number), _bins(rows))
     mass, mean, ends = (
         np.diff(of_levels.cdf(number, edges), axis=1),
         of_levels.moments(number)[0],
@@ -263,7 +260,7 @@ def _numbers_of_levels(
         known = [x[~np.isnan(x)] for x in known]
         data = np.array([np.histogram(x, edges)[0] / max(len(x), 1) for x in known])
     ax = new_axes(6.6, 1.0 + 0.55 * len(codes)) if ax is None else ax
-    draw_ridges(ax, column, edges, mass[order], mean[order], ends[order], data)
+    distributions.draw_ridges(ax, column, edges, mass[order], mean[order], ends[order], data)
     ax.set_yticks(np.arange(len(codes)), _names(schema.columns[level], codes, share))
     ax.set_ylim(len(codes) - 0.6, -1.0)
     ax.set(xlabel=short(column.name), ylabel=short(schema.names[level]))
@@ -339,7 +336,7 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
     >>> len(ax.get_xticklabels())
     7
     """
-    check_joint(joint)
+    distributions.check_joint(joint)
     if columns is not None:
         joint = joint.select(*columns)
     found = dependence_of(ShownJoint(joint))
@@ -372,3 +369,126 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
     scale.set_label("strength of dependence")
     ax.set_title("Strength of dependence\n0: independent, 1: one determines the other", loc="left", fontsize=10)
     return ax
+
+
+# ---- Two numeric columns and a class: the leaves' boxes over the density.
+
+
+_PIXELS = 150
+
+
+def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any = None, ax: Axes | None = None) -> Axes:
+    """The boxes of a tree's leaves over the density of two columns, the rows of a table coloured by class.
+
+    Parameters
+    ----------
+    joint : Joint
+        Of several trees the boxes are the first one's; the density is always the whole joint's.
+    x, y : str
+        Two numeric columns. All other columns are summed over: the boxes of leaves that differ in other
+        columns overlap.
+    target : str, optional
+        A column with levels: boxes are tinted in the colour of their most probable level, rows drawn in that of their
+        own.
+    frame : frame, optional
+        Rows to draw.
+    ax : Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    Axes
+        With an image (the density, darker where it is higher, on a scale of square roots), one rectangle a leaf, and
+        one scatter a level that occurs (one for all rows without a target).
+
+    Raises
+    ------
+    ValueError
+        If a column is unknown, x or y has levels or dates, both are the same, or target has no levels.
+
+    References
+    ----------
+    D. Nyga, M. Picklum, T. Schierenbeck, M. Beetz, "Joint Probability Trees", 2023, Figure 1.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> penguins = jf.datasets.load_penguins()[["species", "flipper_length_mm", "bill_length_mm"]]
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> ax = plot.regions(joint, "flipper_length_mm", "bill_length_mm", "species", penguins)
+    >>> len(ax.patches) == joint.n_leaves, [dots.get_label() for dots in ax.collections]
+    (True, ['Adelie', 'Chinstrap', 'Gentoo'])
+    """
+    trees, schema = distributions.trees_of(joint, "regions"), joint.schema
+    axes = [schema.index(x), schema.index(y)]
+    if x == y:
+        raise ValueError(f"x and y are both column {x!r}: regions are of two columns; plot.cdf shows one")
+    for j in axes:
+        column = schema.columns[j]
+        if column.is_categorical or column.kind == "datetime":
+            raise ValueError(f"column {column.name!r} is {column.kind}: regions are of two columns of numbers")
+    if target is not None and not schema[target].is_categorical:
+        raise ValueError(f"column {target!r} is {schema[target].kind}: the target must have levels")
+    rows = np.empty((0, len(schema.columns))) if frame is None else encode(schema, frame)[0]
+    (left, right), (low, high) = (_view(joint, j, rows[:, j]) for j in axes)
+    ax = new_axes(5.4, 4.2) if ax is None else ax
+    ax.imshow(
+        np.sqrt(_density(joint, axes, (left, right), (low, high))),
+        extent=(left, right, low, high), origin="lower", aspect="auto", cmap="Greys", alpha=0.7,
+    )  # fmt: skip
+    leaves = tree_leaves(trees, 0)
+    tint: list[Any] = ["none"] * len(leaves)
+    if target is not None:
+        classes = trees.column_in_groups(build(schema), leaves[:, None], schema.index(target))
+        best = classes.level_probability().argmax(axis=1)
+        tint = [to_rgba(_colour(code), 0.15) for code in best.tolist()]
+    lo, hi, _ = trees.boxes
+    slots = [trees.columns.slot[j] for j in axes]
+    corner = np.clip(lo[leaves][:, slots], (left, low), (right, high))
+    end = np.clip(hi[leaves][:, slots], (left, low), (right, high))
+    for (a, b), (width, height), face in zip(corner, end - corner, tint, strict=True):
+        ax.add_patch(Rectangle((a, b), width, height, facecolor=face, edgecolor=TABLE, linewidth=1))
+    _draw_rows(ax, joint, axes, target, rows)
+    ax.set(xlim=(left, right), ylim=(low, high), xlabel=short(x), ylabel=short(y))
+    if target is not None and ax.get_legend_handles_labels()[0]:
+        ax.legend(title=short(target), markerscale=2)
+    clean(ax)
+    return ax
+
+
+def _view(joint: Joint, j: int, numbers: np.ndarray) -> tuple[float, float]:
+    """Ends of an axis: the rows, or 99 % of the column, with a margin."""
+    known = numbers[~np.isnan(numbers)]
+    low, high = (
+        (known.min(), known.max()) if len(known) else distributions.span(joint.distribution, build(joint.schema), j)
+    )
+    margin = 0.04 * (high - low) or max(0.5, 1e-3 * abs(low))
+    return float(low - margin), float(high + margin)
+
+
+def _density(joint: Joint, axes: list[int], *ends: tuple[float, float]) -> np.ndarray:
+    """Density of the two columns at the pixels' centres, (pixels of y, pixels of x)."""
+    at = [low + (high - low) * (np.arange(_PIXELS) + 0.5) / _PIXELS for low, high in ends]
+    X = np.full((_PIXELS * _PIXELS, len(joint.columns)), np.nan)
+    X[:, axes[0]], X[:, axes[1]] = (numbers.ravel() for numbers in np.meshgrid(*at))
+    return np.exp(joint.distribution.log_density(build(joint.schema, X))).reshape(_PIXELS, _PIXELS)
+
+
+def _draw_rows(ax: Axes, joint: Joint, axes: list[int], target: str | None, rows: np.ndarray) -> None:
+    rows = rows[~np.isnan(rows[:, axes]).any(axis=1)]
+    if target is None:
+        if len(rows):
+            ax.scatter(rows[:, axes[0]], rows[:, axes[1]], s=5, color=TABLE)
+        return
+    code = rows[:, joint.schema.index(target)]
+    for number, level in enumerate(joint.levels(target)):
+        mine = rows[code == number]
+        if len(mine):
+            ax.scatter(mine[:, axes[0]], mine[:, axes[1]], s=5, color=_colour(number), label=short(level))
+
+
+def _colour(code: int) -> str:
+    return LEVEL_COLORS[code % len(LEVEL_COLORS)]

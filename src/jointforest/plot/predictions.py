@@ -14,21 +14,8 @@ from ..data.frames import encode
 from ..data.schema import snapped
 from ..evaluation.result import Fidelity
 from ..runtime.parameters import check_number
+from . import style
 from .distributions import check_joint
-from .style import (
-    LEVEL_COLORS,
-    LOWER,
-    POSTERIOR,
-    PRIOR,
-    PRIOR_LINE,
-    SHADES,
-    SOFT,
-    TABLE,
-    clean,
-    in_percent,
-    new_axes,
-    short,
-)
 
 _FEWEST_ROWS = 3
 """A level of fewer rows is not named."""
@@ -75,17 +62,17 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
     is_share = steps.is_share
     shown = (lambda x: f"{x:.1%}") if is_share else (lambda x: f"{x:,.4g}")
     n = len(steps.values)
-    ax = new_axes(7.0, 1.4 + 0.34 * (n + 2)) if ax is None else ax
+    ax = style.new_axes(7.0, 1.4 + 0.34 * (n + 2)) if ax is None else ax
     lines = np.arange(1, n + 1)
     width = np.array(steps.values)
-    colours = [POSTERIOR if x >= 0.0 else LOWER for x in steps.values]
+    colours = [style.POSTERIOR if x >= 0.0 else style.LOWER for x in steps.values]
     ax.barh(lines, width, left=steps.starts, height=0.62, color=colours)
     marks = [steps.base, *steps.ends]
     for line, x in enumerate(marks[:-1] if n else []):
-        ax.plot([x, x], [line, line + 1], color=SOFT, linewidth=0.8)
-    ax.plot([marks[-1]] * 2, [n, n + 1], color=SOFT, linewidth=0.8)
-    ax.plot([steps.base], [0], "o", color=TABLE, markersize=5)
-    ax.plot([marks[-1]], [n + 1], "o", color=TABLE, markersize=5)
+        ax.plot([x, x], [line, line + 1], color=style.SOFT, linewidth=0.8)
+    ax.plot([marks[-1]] * 2, [n, n + 1], color=style.SOFT, linewidth=0.8)
+    ax.plot([steps.base], [0], "o", color=style.TABLE, markersize=5)
+    ax.plot([marks[-1]], [n + 1], "o", color=style.TABLE, markersize=5)
     room = (max(marks) - min(marks)) or 1.0
     for line, (value, end) in enumerate(zip(steps.values, steps.ends, strict=True), 1):
         text = f"{100 * value:+.1f}" if is_share else f"{value:+,.3g}"
@@ -93,16 +80,18 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
         ax.text(end + side * 0.012 * room, line, text, va="center", ha="left" if side > 0 else "right", fontsize=8)
     for line, x in ((0, steps.base), (n + 1, marks[-1])):
         ax.text(x + 0.02 * room, line, shown(x), va="center", fontsize=9, fontweight="bold")
-    ax.set_yticks(np.arange(n + 2), ["without evidence", *(short(name, 40) for name in steps.names), "prediction"])
+    ax.set_yticks(
+        np.arange(n + 2), ["without evidence", *(style.short(name, 40) for name in steps.names), "prediction"]
+    )
     ax.set_ylim(n + 1.6, -0.6)
     ax.set_xlim(min(marks) - 0.14 * room, max(marks) + 0.16 * room)
-    what = f"{short(steps.output, 30)}: " if steps.output else ""
+    what = f"{style.short(steps.output, 30)}: " if steps.output else ""
     ax.set_title(f"{what}{shown(steps.base)} without evidence, {shown(marks[-1])} for this row", loc="left",
                  fontsize=11)  # fmt: skip
     ax.set_xlabel("predicted probability (steps in percentage points)" if is_share else "prediction")
     if is_share:
-        in_percent(ax.xaxis, room)
-    clean(ax)
+        style.in_percent(ax.xaxis, room)
+    style.clean(ax)
     return ax
 
 
@@ -150,25 +139,25 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
         raise ValueError("no row has Shapley values: all have probability 0 under the joint")
     found, data, numbers = found[keep], values.data[keep], values.numbers[keep]
     order = np.argsort(-np.abs(found).mean(axis=0), kind="stable")[:most]
-    ax = new_axes(8.8, 1.9 + 0.4 * len(order)) if ax is None else ax
+    ax = style.new_axes(8.8, 1.9 + 0.4 * len(order)) if ax is None else ax
     shades = None
     for line, k in enumerate(order.tolist()):
         known = np.array([cell is not None for cell in data[:, k]])
         x, at = found[known, k], line + _swarm(found[known, k], float(np.ptp(found)) or 1.0)
         if any(isinstance(cell, str | bool) for cell in data[known, k]):
-            ax.scatter(x, at, s=9, color=PRIOR_LINE, alpha=0.8, linewidths=0)
+            ax.scatter(x, at, s=9, color=style.PRIOR_LINE, alpha=0.8, linewidths=0)
             _write_extremes(ax, line, *_extreme_levels(data[known, k], x))
             continue
         rank = numbers[known, k].argsort(kind="stable").argsort(kind="stable") / max(known.sum() - 1, 1)
-        shades = ax.scatter(x, at, s=9, c=0.15 + 0.85 * rank, cmap=SHADES, vmin=0.0, vmax=1.0, linewidths=0)
+        shades = ax.scatter(x, at, s=9, c=0.15 + 0.85 * rank, cmap=style.SHADES, vmin=0.0, vmax=1.0, linewidths=0)
         rises = float(np.mean((rank - 0.5) * (x - x.mean()))) >= 0.0
         _write_extremes(ax, line, *(("low", "high") if rises else ("high", "low")))
-    ax.axvline(0.0, color=SOFT, linewidth=0.8)
+    ax.axvline(0.0, color=style.SOFT, linewidth=0.8)
     size = np.abs(found).mean(axis=0)
-    names = [f"{short(values.feature_names[k])}  (mean {_size_text(size[k])})" for k in order.tolist()]
+    names = [f"{style.short(values.feature_names[k])}  (mean {_size_text(size[k])})" for k in order.tolist()]
     ax.set_yticks(np.arange(len(order)), names)
     ax.set_ylim(len(order) - 0.4, -0.6)
-    what = f"the probability of {short(label)}" if label else "the prediction"
+    what = f"the probability of {style.short(label)}" if label else "the prediction"
     ax.set_xlabel(f"what the cell adds to {what} (Shapley value)")
     _write_extremes(ax, -0.75, "lowered by", "raised by", "bold")
     if shades is not None:
@@ -178,7 +167,7 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
         scale.ax.set_xticklabels(["low", "high"])
         scale.set_label("number in the cell (levels are grey)", fontsize=8)
     ax.set_title(f"What raises and lowers {what}: {len(found):,} rows", loc="left", fontsize=11, pad=18)
-    clean(ax)
+    style.clean(ax)
     return ax
 
 
@@ -196,7 +185,7 @@ def _write_extremes(ax: Axes, line: float, low: str, high: str, weight: str = "n
     """What lowers and what raises the prediction, on the right of the axes."""
     for at, text in ((8, low), (112, high)):
         ax.annotate(
-            short(text, 20), (1.0, line), (at, 0), ax.get_yaxis_transform(), "offset points",
+            style.short(text, 20), (1.0, line), (at, 0), ax.get_yaxis_transform(), "offset points",
             va="center", fontsize=8, fontweight=weight, annotation_clip=False,
         )  # fmt: skip
 
@@ -269,35 +258,35 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
     rarer = np.where(np.isnan(mine), 2.0, np.array(as_rare) / others)
     middle = np.nanmedian(np.where(np.isnan(mine), 0.0, cells), axis=0)
     order = np.lexsort((mine - middle, rarer))[: min(most, int((~np.isnan(mine)).sum()))]
-    ax = new_axes(7.2, 1.3 + 0.34 * len(order)) if ax is None else ax
+    ax = style.new_axes(7.2, 1.3 + 0.34 * len(order)) if ax is None else ax
     for line, j in enumerate(order.tolist()):
         low, high = np.nanquantile(cells[:, j], [0.05, 0.95])
         name = "middle 90% of the rows" if line == 0 else None
-        ax.barh(line, high - low, left=low, height=0.5, color=PRIOR, label=name)
-        colour = LOWER if rarer[j] < 0.05 else POSTERIOR
+        ax.barh(line, high - low, left=low, height=0.5, color=style.PRIOR, label=name)
+        colour = style.LOWER if rarer[j] < 0.05 else style.POSTERIOR
         ax.plot([mine[j]], [line], "o", color=colour, markersize=6)
-    ax.plot([], [], "o", color=LOWER, label="this row: among the rarest 5%")
-    ax.plot([], [], "o", color=POSTERIOR, label="this row: usual")
+    ax.plot([], [], "o", color=style.LOWER, label="this row: among the rarest 5%")
+    ax.plot([], [], "o", color=style.POSTERIOR, label="this row: usual")
     labels = [_cell_name(joint, X, unseen, row, j) for j in order.tolist()]
     ax.set_yticks(np.arange(len(order)), labels)
     for line, j in enumerate(order.tolist()):
         ax.text(1.01, line, f"{rarer[j]:.0%} of rows as rare", transform=ax.get_yaxis_transform(), va="center",
-                fontsize=8, color=SOFT)  # fmt: skip
+                fontsize=8, color=style.SOFT)  # fmt: skip
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_xlabel("log p(cell | the other cells of its row), in nats")
     below = 0.55 / (0.34 * (len(order) + 0.5))  # half an inch, as a share of the axes
     ax.legend(loc="upper center", bbox_to_anchor=(0.4, -below), ncols=3, frameon=False, fontsize=8)  # fmt: skip
     ax.set_title(f"What is unusual in row {row}", loc="left", fontsize=11)
-    clean(ax)
+    style.clean(ax)
     return ax
 
 
 def _cell_name(joint: Joint, X: np.ndarray, unseen: np.ndarray, row: int, j: int) -> str:
     column = joint.schema.columns[j]
     if unseen[row, j]:
-        return f"{short(column.name)}: a new level"
+        return f"{style.short(column.name)}: a new level"
     cell = column.from_number(float(X[row, j]))
-    return short(f"{column.name} = {f'{cell:.6g}' if isinstance(cell, float) else cell}", 40)
+    return style.short(f"{column.name} = {f'{cell:.6g}' if isinstance(cell, float) else cell}", 40)
 
 
 _INTERVALS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
@@ -349,28 +338,28 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
     known = known[np.unique(np.linspace(0, len(known) - 1, min(len(known), _MOST_ROWS)).astype(np.int64))]
     X, unseen = X[known], unseen[known]
     state = joint.distribution.observe(build(joint.schema, X, unseen).without(j))
-    ax = new_axes(4.6, 4.3) if ax is None else ax
-    ax.plot([0, 1], [0, 1], color=SOFT, linewidth=0.9, linestyle="--", label="calibrated")
+    ax = style.new_axes(4.6, 4.3) if ax is None else ax
+    ax.plot([0, 1], [0, 1], color=style.SOFT, linewidth=0.9, linestyle="--", label="calibrated")
     if column.is_categorical:
         p = state.level_probabilities(j)
         order = np.argsort(-p.mean(axis=0), kind="stable")[:3].tolist() if p.shape[1] > 2 else [p.shape[1] - 1]
-        for k, colour in zip(order, LEVEL_COLORS, strict=False):
-            _draw_groups(ax, p[:, k], X[:, j] == k, bins, short(column.levels[k]), colour)
+        for k, colour in zip(order, style.LEVEL_COLORS, strict=False):
+            _draw_groups(ax, p[:, k], X[:, j] == k, bins, style.short(column.levels[k]), colour)
         ax.set(xlabel="predicted probability", ylabel="share of rows")
     else:
         ends = state.quantile(j, np.concatenate([(1 - _INTERVALS) / 2, (1 + _INTERVALS) / 2]))
         ends = ends if column.kind == "datetime" else snapped(column, ends)
         inside = (ends[:, : len(_INTERVALS)] <= X[:, [j]]) & (X[:, [j]] <= ends[:, len(_INTERVALS) :])
         share = inside.mean(axis=0)
-        ax.errorbar(_INTERVALS, share, 2 * _error(share, len(X)), fmt="o-", color=POSTERIOR, markersize=4,
+        ax.errorbar(_INTERVALS, share, 2 * _error(share, len(X)), fmt="o-", color=style.POSTERIOR, markersize=4,
                     linewidth=1, label="intervals")  # fmt: skip
         ax.set(xlabel="the interval should hold", ylabel="share of rows that it holds")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    in_percent(ax.xaxis)
-    in_percent(ax.yaxis)
-    ax.set_title(f"Calibration of {short(target)}, {len(X):,} rows", loc="left", fontsize=11)
-    ax.legend(frameon=False, fontsize=8, title=short(target) if column.is_categorical else None)
-    clean(ax)
+    style.in_percent(ax.xaxis)
+    style.in_percent(ax.yaxis)
+    ax.set_title(f"Calibration of {style.short(target)}, {len(X):,} rows", loc="left", fontsize=11)
+    ax.legend(frameon=False, fontsize=8, title=style.short(target) if column.is_categorical else None)
+    style.clean(ax)
     return ax
 
 
@@ -427,22 +416,22 @@ def fidelity(found: Fidelity, most: int = 12, ax: Axes | None = None) -> Axes:
     lines: list[tuple[str, float, float | None]] = []
     if found.marginals is not None:
         new = found.marginals_held_out.distance if found.marginals_held_out else {}
-        lines += [(short(name), x, new.get(name)) for name, x in list(found.marginals.distance.items())[:most]]
+        lines += [(style.short(name), x, new.get(name)) for name, x in list(found.marginals.distance.items())[:most]]
     n_columns = len(lines)
     if found.pairs is not None:
         similar = found.pairs_held_out.similarity if found.pairs_held_out else {}
         for names, x in list(found.pairs.similarity.items())[:most]:
             other = None if names not in similar else 1.0 - similar[names]
-            lines.append((" × ".join(short(name, 20) for name in names), 1.0 - x, other))
+            lines.append((" × ".join(style.short(name, 20) for name in names), 1.0 - x, other))
     if not lines:
         raise ValueError("the fidelity has neither marginals nor pairs: ask for them with only=['marginals', 'pairs']")
     at = np.array([k + (0.8 if k >= n_columns > 0 else 0.0) for k in range(len(lines))])
-    ax = new_axes(7.0, 1.5 + 0.27 * len(lines)) if ax is None else ax
+    ax = style.new_axes(7.0, 1.5 + 0.27 * len(lines)) if ax is None else ax
     whose = "joint" if found.of == "joint" else "these rows"
-    ax.barh(at, [x for _, x, _ in lines], height=0.62, color=POSTERIOR, label=whose)
+    ax.barh(at, [x for _, x, _ in lines], height=0.62, color=style.POSTERIOR, label=whose)
     marks = [(y, x) for y, (_, _, x) in zip(at.tolist(), lines, strict=True) if x is not None]
     if marks:
-        ax.plot([x for _, x in marks], [y for y, _ in marks], "|", color=TABLE, markersize=11, markeredgewidth=2,
+        ax.plot([x for _, x in marks], [y for y, _ in marks], "|", color=style.TABLE, markersize=11, markeredgewidth=2,
                 label="held-out rows (chance)")  # fmt: skip
     ax.set_yticks(at, [name for name, _, _ in lines])
     ax.set_ylim(at[-1] + 0.6, -0.6)
@@ -455,7 +444,7 @@ def fidelity(found: Fidelity, most: int = 12, ax: Axes | None = None) -> Axes:
         title = f"Score {score.score:.2f} of the two-sample test (1 = cannot be told apart)"
     ax.set_title(title, loc="left", fontsize=11)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
-    clean(ax)
+    style.clean(ax)
     return ax
 
 

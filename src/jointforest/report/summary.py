@@ -1,17 +1,25 @@
-"""The report in five sentences, and how faithful the joint is, in words."""
+"""The report in five sentences, how faithful the joint is, in words, and its columns and their dependence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..cards.format import percent
+from ..cards.svg import Span, histogram_svg
+from ..data.discretization.dependence import spanning_tree
+from ..data.frames import encode
 from ..data.reading import ColumnReading
-from ..data.schema import Schema
+from ..data.schema import Column, Schema
+from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..evaluation.result import CLOSE, TOLD, Fidelity, verdict
-from .dependence import Dependence, predictors
+from ..explorer import answers
+from ..explorer.shown import ShownBins, ShownJoint, from_shown, shares_of_rows
+from ..inference.histogram import are_few_cells, is_beyond
+from ..inference.information.classes import all_informations, column_map, information_of_rows
 
 NAMED = 3
 """Columns that a sentence names."""
@@ -152,3 +160,189 @@ def _tells(score: float) -> str:
     if score >= TOLD[2]:
         return "tells some of the drawn rows from rows of the table"
     return "tells most of the drawn rows from rows of the table"
+
+
+# ---- Every column of a joint in words and pictures, beside the same of rows where there are some.
+
+
+_MOST_LEVELS = 8
+"""Levels of a column that have a bar."""
+
+
+def columns(shown: ShownJoint, X: np.ndarray | None) -> list[dict[str, Any]]:
+    """The template's data on each column; ``X`` (n, d) are rows to stand beside the joint."""
+    answer = answers.posterior(shown, {"exact": True})["columns"]
+    found = []
+    for j, (column, bins, one) in enumerate(zip(shown.columns, shown.bins, answer, strict=True)):
+        rows = None if X is None else shares_of_rows(X[:, j], column, bins.edges)
+        about = {"name": column.name, "kind": column.kind, "missing": _shares(one["missing"], X, j)}
+        mass = np.array(one["mass"])
+        found.append(about | (_levels if column.is_categorical else _numbers)(column, bins, one, mass, rows))
+    return found
+
+
+def encoded(shown: ShownJoint, frame: Any) -> np.ndarray:
+    """Rows of a frame as the joint has them, (n, d); levels never seen are missing."""
+    return encode(shown.joint.schema, frame)[0]
+
+
+def _levels(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+    order = np.argsort(-mass, kind="stable") if len(mass) > _MOST_LEVELS else np.arange(len(mass))
+    some = order[:_MOST_LEVELS].tolist()
+    bars = [_bar(str(column.levels[k]), mass[k], None if rows is None else rows[k]) for k in some]
+    rest = len(mass) - len(some)
+    if rest:
+        others = order[_MOST_LEVELS:]
+        bars.append(_bar(f"{rest:,} others", mass[others].sum(), None if rows is None else rows[others].sum()))
+    return {"bars": bars}
+
+
+def _bar(label: str, share: float, rows: float | None) -> dict[str, Any]:
+    return {
+        "label": label,
+        "share": percent(share),
+        "width": f"{100 * share:.2f}",
+        "rows": None if rows is None else f"{100 * rows:.2f}",
+        "rows_share": None if rows is None else percent(rows),
+    }
+
+
+def _numbers(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+    first, last = float(bins.edges[0]), float(bins.edges[-1])
+    mean, low, high = (
+        math.nan if one[key] is None else from_shown(column, one[key]) for key in ("mean", "low", "high")
+    )
+    at = [(x - first) / (last - first) for x in (low, high, mean)]
+    marks = None if math.isnan(sum(at)) else Span(max(at[0], 0.0), min(at[1], 1.0), at[2])
+    said = {key: number_text(column, x, first, last) for key, x in (("low", low), ("high", high))}
+    ticks = axis_ticks(column, first, last)
+    return {
+        "bars": None,
+        "picture": histogram_svg(
+            column.name,
+            mass,
+            None,
+            ticks,
+            marks,
+            None,
+            rows,
+            is_beyond(column, bins.edges),
+            are_few_cells(column, bins.edges),
+        ),
+        "mean": number_text(column, mean, first, last, of_means=True),
+        "interval": interval_in_words(said["low"], said["high"]),
+    }
+
+
+def _shares(missing: float | None, X: np.ndarray | None, j: int) -> str | None:
+    """How often the cell is missing, in words."""
+    rows = 0.0 if X is None else float(np.isnan(X[:, j]).mean())
+    if not missing and not rows:
+        return None
+    said = f"missing {percent(missing or 0.0)}"
+    return said if X is None else f"{said} (table {percent(rows)})"
+
+
+# ---- Which columns depend on each other in the joint: a matrix or a map, and what predicts a column.
+
+
+MOST_IN_MATRIX = 25
+"""With more columns, a map takes the place of the matrix."""
+MOST_IN_MAP = 60
+"""Columns of the map."""
+STRONGEST = 12
+"""Columns that are named for a target."""
+_LEAST = 0.1
+"""Weaker dependences are not named: chance is not far."""
+
+
+class Dependence(NamedTuple):
+    """Mutual information of each two of d columns, of their classes: see `Joint.mutual_information`.
+
+    names : tuple of str
+    bits : float64 array (d, d)
+    rows : float64 array (d, d), or None. The bits of rows of the table.
+    strength : float64 array (d, d). sqrt(1 - exp(-2 I)), I in nats: of normal columns their correlation without its
+        sign.
+    order : int32 array (d,). Columns, each after the one on which it depends most: see `spanning_tree`.
+    """
+
+    names: tuple[str, ...]
+    bits: np.ndarray
+    rows: np.ndarray | None
+    strength: np.ndarray
+    order: np.ndarray
+
+
+def find_dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
+    """The dependences of a joint, and of rows X (n, d) of its table; None of a single column."""
+    columns = shown.columns
+    if len(columns) < 2:
+        return None
+    cuts = shown.class_cuts
+    information = all_informations(shown.nothing, range(len(columns)), dict(enumerate(cuts)))
+    rows = None if X is None else information_of_rows(X, columns, cuts) / np.log(2.0)
+    names = tuple(column.name for column in columns)
+    strength = np.sqrt(-np.expm1(-2.0 * information))
+    return Dependence(names, information / np.log(2.0), rows, strength, spanning_tree(information)[0])
+
+
+def matrix(found: Dependence) -> list[dict[str, Any]] | None:
+    """The rows of a matrix, columns that depend on each other side by side; None of too many columns."""
+    columns = found.order.tolist()
+    if len(columns) > MOST_IN_MATRIX:
+        return None
+    return [
+        {"name": found.names[i], "cells": [None if i == j else _cell(found, i, j) for j in columns]} for i in columns
+    ]
+
+
+_ROW, _WIDE, _THICK = 30, 110, 7
+"""Pixels: height of a line of the map, width of its arcs, of the thickest one."""
+
+
+def arcs(found: Dependence) -> dict[str, Any]:
+    """The map of the columns that depend most on others, as `map_panel.js` draws it."""
+    some = np.argsort(-found.strength.max(axis=1), kind="stable")[:MOST_IN_MAP].tolist()
+    drawn = column_map(found.bits[np.ix_(some, some)])
+    at = {k: _ROW * (line + 0.5) for line, k in enumerate(drawn.order)}
+    most = max((bits for *_, bits in drawn.edges), default=1.0)
+    paths = []
+    for i, j, bits in drawn.edges:
+        a, b = some[i], some[j]
+        reach = max(_THICK, _WIDE - 14 - 0.32 * abs(at[i] - at[j]))
+        paths.append(
+            {
+                "d": f"M{_WIDE} {at[i]:g}C{reach:g} {at[i]:g} {reach:g} {at[j]:g} {_WIDE} {at[j]:g}",
+                "width": f"{max(1.0, _THICK * bits / most):.2f}",
+                "title": f"{found.names[a]} and {found.names[b]}: {_bits(found, a, b)}",
+            }
+        )
+    names = [found.names[some[k]] for k in drawn.order]
+    return {"names": names, "paths": paths, "wide": _WIDE, "row": _ROW, "left_out": len(found.names) - len(some)}
+
+
+def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
+    """The best predictors of a target, each alone, the strongest first."""
+    j = found.names.index(target)
+    best = np.argsort(-found.strength[j], kind="stable")[:STRONGEST].tolist()
+    return [
+        {
+            "name": found.names[i],
+            "bits": _bits(found, i, j),
+            "strength": f"{found.strength[i, j]:.2f}",
+            "width": f"{100 * found.strength[i, j]:.1f}",
+        }
+        for i in best
+        if i != j and found.strength[i, j] >= _LEAST
+    ]
+
+
+def _bits(found: Dependence, i: int, j: int) -> str:
+    beside = "" if found.rows is None else f" (table {found.rows[i, j]:.2f})"
+    return f"{found.bits[i, j]:.2f} bits{beside}"
+
+
+def _cell(found: Dependence, i: int, j: int) -> dict[str, str]:
+    strength = float(found.strength[i, j])
+    return {"text": f"{strength:.2f}".lstrip("0"), "tone": f"q{round(10 * strength)}", "title": _bits(found, i, j)}

@@ -21,16 +21,13 @@ from ..data.reading import in_words
 from ..evaluation.fidelity import fidelity
 from ..evaluation.result import Fidelity, sections
 from ..explorer.answers import size
-from ..explorer.checked import check_with_notes, suspicious
 from ..explorer.panels import row
 from ..explorer.scripts import IMPORT, PAGE, reached, script_text
-from ..explorer.shown import ShownJoint
+from ..explorer.shown import ShownJoint, check_with_notes, suspicious
 from ..inference.explanation.tree_text import tree_text
 from ..runtime.parameters import check_number
-from .columns import columns, encoded
-from .dependence import arcs, find_dependence, matrix, predictors
 from .embed import Embedded, embedded, wire
-from .summary import judged, summary
+from .summary import arcs, columns, encoded, find_dependence, judged, matrix, predictors, summary
 
 # ---- What was learned, in words: kinds of columns, what was compared, a small tree.
 

@@ -1,8 +1,6 @@
 """Kernel of mixtures of a table's rows. Not by matrix products: BLAS takes all cores for one of these, whatever else
 they work on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .compile import entry, kernel

@@ -67,6 +67,12 @@ FLAG: Allowed = (True, False)
 VERBOSE: Allowed = (True, False, Number(0, whole=True))
 
 
+def need(holds: object, message: str) -> None:
+    """Raise ValueError with the message unless the condition holds: for what files and other models contain."""
+    if not holds:
+        raise ValueError(message)
+
+
 def check(name: str, value: Any, allowed: Allowed) -> None:
     """Raise ValueError unless the argument ``name`` has one of the values that are allowed."""
     for one in allowed:

@@ -1,7 +1,5 @@
 """Counter-based random numbers for kernels: every row (or tree) has its own stream, whatever thread draws it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .compile import entry, kernel

@@ -9,8 +9,7 @@ import pytest
 import jointforest as jf
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.find import find_rules
-from jointforest.data.rules.plain import rules_from_list
-from jointforest.data.rules.rule import Equation
+from jointforest.data.rules.rule import Equation, rules_from_list
 from jointforest.learners.base import read_training_rows
 
 from .tables import RULES, obedient

@@ -12,7 +12,7 @@ import pytest
 from xgboost import XGBRegressor
 
 import jointforest as jf
-from jointforest.ensembles.check import check_ensemble
+from jointforest.ensembles.table import check_ensemble
 from jointforest.estimators.predictor.members import COMPLETED, FOREST, MASKED, NATIVE
 from jointforest.models import file as store
 from jointforest.models.file import ModelFileError

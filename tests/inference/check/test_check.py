@@ -14,7 +14,7 @@ import pytest
 import jointforest as jf
 from jointforest.inference.check.check import vote
 from jointforest.inference.check.partners import Counts
-from jointforest.inference.check.rest import RestTree, of_joint
+from jointforest.inference.check.result import RestTree, of_joint
 from jointforest.inference.check.texts import Slips
 
 from ...oracle.errors import expected_beyond, swapped, truths

@@ -14,7 +14,7 @@ import pytest
 import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.schema import Column, Schema
-from jointforest.inference.counterfactual import counterfactual, problem
+from jointforest.inference.counterfactual import counterfactual
 
 from ...oracle import counterfactual as oracle
 from ...random_cases.table_part import TableDistribution
@@ -199,7 +199,7 @@ def test_rows_of_a_learned_joint_keep_their_promises(name: str) -> None:
 def test_draws_do_where_rows_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counterfactual, "_MOST_ROWS", 0)
     monkeypatch.setattr(counterfactual, "_MOST_SETS", 5)
-    monkeypatch.setattr(problem, "LARGEST_PRODUCT", 0)
+    monkeypatch.setattr(counterfactual, "LARGEST_PRODUCT", 0)
     joint = learned("hidden")
     found = joint.counterfactual(PENGUINS.iloc[[0]], "species", "Gentoo", fixed=["sex"], random_state=0)
     assert len(found) >= 1 and not found.is_fewest

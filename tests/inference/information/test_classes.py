@@ -14,7 +14,7 @@ import jointforest as jf
 from jointforest import plot
 from jointforest.explorer import panels
 from jointforest.explorer.shown import ShownJoint
-from jointforest.report.dependence import find_dependence
+from jointforest.report.summary import find_dependence
 
 from ...explorer import tables
 

@@ -20,10 +20,11 @@ from jointforest.inference.information.entropy_kernels import density_entropy as
 from jointforest.inference.information.projection import Estimate, ModelView, views
 from jointforest.models.box_forest.leaves import grid_kernels
 from jointforest.models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
-from jointforest.models.box_forest.posterior import cdf, log_density
+from jointforest.models.box_forest.posterior import log_density
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
+from ...box_answers import cdf
 from ...compiled import compiled
 from ...densities import density
 from ...oracle.quadrature import complete, rule

@@ -10,7 +10,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.learners.adversarial import adversarial_forest
-from jointforest.learners.leaf_fitting import quantile
+from jointforest.learners.leaf_fitting import densities, quantile
 from jointforest.learners.leaf_fitting.densities import as_forest
 from jointforest.models.box_forest.leaves.table import PIECES, UNIFORM
 from jointforest.models.box_forest.structure import Forest, Trees
@@ -171,7 +171,7 @@ def test_fewer_trees_are_asked_where_there_are_many_rows(
         seen.append(len(trees.root))
         return as_forest(schema, columns, table, trees, *rest)
 
-    monkeypatch.setattr(adversarial_forest, "as_forest", joined)
+    monkeypatch.setattr(densities, "as_forest", joined)
     monkeypatch.setattr(adversarial_forest, "FIXED", replace(adversarial_forest.FIXED, trial_many_rows=many))
     jf.AdversarialForest(12, min_samples_leaf=20, random_state=0).fit(bent(600))
     assert [n_trees for n_trees in seen if n_trees < 12] == [asked]

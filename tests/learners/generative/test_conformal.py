@@ -13,8 +13,9 @@ import pytest
 import jointforest as jf
 from jointforest.learners.generative import conformal
 from jointforest.learners.generative.targets import know_features
-from jointforest.models.box_forest.posterior import mean_variance, tree_answers
+from jointforest.models.box_forest.posterior import tree_answers
 
+from ...box_answers import mean_variance
 from ...oracle import conformal as oracle
 
 QUICK: dict[str, Any] = {"n_estimators": 20, "min_samples_leaf": 4, "smoothing": 0.3, "min_spread": 0.1, "beta": 0.5,

@@ -27,7 +27,9 @@ import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
 from jointforest.models.box_forest.check import check_forest
-from jointforest.models.box_forest.posterior import cdf, tree_answers
+from jointforest.models.box_forest.posterior import tree_answers
+
+from ...box_answers import cdf
 
 Classifier, Regressor = jf.GenerativeForestClassifier, jf.GenerativeForestRegressor
 FIXED = {"min_samples_leaf": 1, "min_spread": 0.1, "beta": 0.5}

@@ -25,10 +25,11 @@ from jointforest.learners.generative.classifier import GenerativeForestClassifie
 from jointforest.learners.generative.conformal import own_average
 from jointforest.learners.generative.constants import FIXED
 from jointforest.learners.generative.regressor import GenerativeForestRegressor
-from jointforest.models.box_forest.posterior import level_probability, tree_answers
+from jointforest.models.box_forest.posterior import tree_answers
 from jointforest.models.box_forest.structure_kernels import MIXED
 
 from ... import oracle
+from ...box_answers import level_probability
 
 pytestmark = pytest.mark.smoke  # runs on wheels
 

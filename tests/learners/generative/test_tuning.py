@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.learners.generative import base, tuning
+from jointforest.learners.generative import tuning
 
 
 def table() -> tuple[pd.DataFrame, np.ndarray]:
@@ -40,7 +40,7 @@ def test_more_pseudo_rows_must_be_better_by_more_than_chance(
     noise = (noise - noise.mean()) / noise.std()
     losses, chosen, choose = cycle([loss, loss - sigmas / np.sqrt(400) + noise]), [], tuning.choose_smoothing
     monkeypatch.setattr(tuning, "choose_beta", lambda *rest: (0.0, next(losses)))
-    monkeypatch.setattr(base, "choose_smoothing", lambda *rest: chosen.append(choose(*rest)) or chosen[-1])
+    monkeypatch.setattr(tuning, "choose_smoothing", lambda *rest: chosen.append(choose(*rest)) or chosen[-1])
     forest = jf.GenerativeForestClassifier(20, min_samples_leaf=5, beta=0.0, random_state=0)
     assert bent(forest) < 0.05
     assert [(settings.smoothing, settings.prior) for settings in chosen] == [(rows, "marginal")]

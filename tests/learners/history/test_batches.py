@@ -22,8 +22,8 @@ import jointforest as jf
 from jointforest.data.frames import read
 from jointforest.data.sample_rows import row_keys
 from jointforest.learners.batches.passes import Pass
-from jointforest.learners.history import batches as sampling
 from jointforest.learners.history import history_forest
+from jointforest.learners.history import history_forest as sampling
 
 VISITS = jf.datasets.make_visits(120, random_state=0)
 

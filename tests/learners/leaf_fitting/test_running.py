@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns
+from jointforest.learners.batches.fill import add_leaf_rows, add_sums, leaf_sums_of, no_leaf_rows, one_leaf
 from jointforest.learners.leaf_fitting.fit import kernel_codes, leaf_sums, marginals, prepare_table
-from jointforest.learners.leaf_fitting.running import add_leaf_rows, add_sums, leaf_sums_of, no_leaf_rows, one_leaf
 from jointforest.learners.leaf_fitting.statistics_kernels import rows_by_leaf
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from jointforest.learners.selection.budget import budget_of
-from jointforest.learners.selection.candidates import candidates
+from jointforest.learners.selection.budget import budget_of, candidates
 
 
 @pytest.mark.parametrize("budget", [5.0, "default"])

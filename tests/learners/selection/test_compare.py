@@ -9,8 +9,7 @@ from jointforest.data.evidence import build
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from jointforest.learners.selection.budget import budget_of
-from jointforest.learners.selection.candidates import Candidate
+from jointforest.learners.selection.budget import Candidate, budget_of
 from jointforest.learners.selection.choose import Compared, Split, Task, _splits, choose, compare_candidate
 from jointforest.learners.selection.folds import Fold
 

@@ -7,8 +7,7 @@ import pytest
 
 from jointforest.data.infer_schema import infer_schema
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from jointforest.learners.selection.budget import budget_of
-from jointforest.learners.selection.candidates import candidates, learn
+from jointforest.learners.selection.budget import budget_of, candidates, learn
 from jointforest.learners.selection.choose import Compared, decide
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from jointforest.data.schema import Column, Schema
-from jointforest.learners.selection.budget import budget_of
-from jointforest.learners.selection.candidates import candidates
+from jointforest.learners.selection.budget import budget_of, candidates
 from jointforest.learners.selection.choose import Compared, decide
 from jointforest.learners.selection.matching import is_nearer, matched_distances, matching_costs, spreads
 

@@ -13,9 +13,10 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import jointforest as jf
-from jointforest.models.box_forest.posterior import cdf, level_probability, log_density, mean_variance, pdf, quantile
+from jointforest.models.box_forest.posterior import log_density
 
 from ... import oracle
+from ...box_answers import cdf, level_probability, mean_variance, pdf, quantile
 from ...random_cases.evidence import random_evidence
 
 N = 5

@@ -10,20 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 from jointforest.data.evidence import Evidence, build, distinct_rows
-from jointforest.models.box_forest.posterior import (
-    background_weight,
-    cdf,
-    impute,
-    level_probability,
-    log_density,
-    mean_variance,
-    pdf,
-    quantile,
-    tree_log_density,
-)
+from jointforest.models.box_forest.posterior import log_density, tree_log_density
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
+from ...box_answers import background_weight, cdf, impute, level_probability, mean_variance, pdf, quantile
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_evidence
 from ...random_cases.models import random_model, random_number, seeds

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import UNIFORM, ParameterTables
-from jointforest.models.box_forest.posterior import cdf, level_probability, log_density, pdf, posterior
+from jointforest.models.box_forest.posterior import log_density, posterior
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
+from ...box_answers import cdf, level_probability, pdf
 from ...oracle.quadrature import complete, integrand, rule
 from ...random_cases.cells import Cell, Region, make_evidence
 from ...random_cases.evidence import joined, random_cells, random_evidence, random_point

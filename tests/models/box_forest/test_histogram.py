@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest import histogram as histograms
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.histogram import BinTables, bin_mass, bins_between, histogram
+from jointforest.models.box_forest.histogram import BinTables, bins_between
 from jointforest.models.box_forest.histogram_kernels import BLOCK, add_rows_inside, mixed_table_rows
-from jointforest.models.box_forest.posterior import LeafPosterior, OneRow, cdf, level_probability, pdf, tree_answers
+from jointforest.models.box_forest.posterior import LeafPosterior, OneRow, tree_answers
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.numeric_kernels import mix_rows
 from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
+from ...box_answers import bin_mass, cdf, histogram, level_probability, pdf
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_evidence
 from ...random_cases.models import random_cut, random_model, random_number, seeds

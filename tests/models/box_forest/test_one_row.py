@@ -8,18 +8,10 @@ from hypothesis import given, settings
 
 import jointforest as jf
 from jointforest.data.evidence import Evidence
-from jointforest.models.box_forest.posterior import (
-    OneRow,
-    background_weight,
-    cdf,
-    chunk_posterior,
-    level_probability,
-    mean_variance,
-    pdf,
-    quantile,
-)
+from jointforest.models.box_forest.posterior import OneRow, chunk_posterior
 
 from ... import oracle
+from ...box_answers import background_weight, cdf, level_probability, mean_variance, pdf, quantile
 from ...random_cases.evidence import random_evidence
 from ...random_cases.models import random_model, seeds
 from ...wrapped import joint_of

@@ -16,10 +16,7 @@ from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import ParameterTables
 from jointforest.models.box_forest.posterior import (
     LeafPosterior,
-    background_weight,
     impute_and_weigh,
-    level_probability,
-    levels_and_log_density,
     log_density,
     posterior,
 )
@@ -27,6 +24,7 @@ from jointforest.models.box_forest.posterior_kernels import add_atom
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
+from ...box_answers import background_weight, level_probability, levels_and_log_density
 from ...compiled import compiled
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_evidence

@@ -16,13 +16,13 @@ from scipy.optimize import minimize_scalar
 import jointforest
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest.leaves.table import UNIFORM
-from jointforest.models.box_forest.posterior import level_probability, mean_variance
 from jointforest.models.box_forest.robustness import robustness, worst_margin
 from jointforest.models.box_forest.robustness_kernels import best_mean, normal_density_bound, trend
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.threads import use_jobs
 
 from ... import oracle
+from ...box_answers import level_probability, mean_variance
 from ...compiled import compiled
 from ...densities import density
 from ...random_cases.cells import Region, make_evidence

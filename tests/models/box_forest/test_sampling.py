@@ -16,10 +16,11 @@ from scipy import stats
 
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest import posterior
-from jointforest.models.box_forest.posterior import cdf, log_density, quantile, sample, sample_and_weigh
+from jointforest.models.box_forest.posterior import log_density, sample, sample_and_weigh
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
+from ...box_answers import cdf, quantile
 from ...random_cases.cells import Cell, Region, make_evidence
 from ...random_cases.evidence import random_cells, random_evidence, softened
 from ...random_cases.models import random_model, seeds

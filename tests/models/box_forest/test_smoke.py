@@ -11,21 +11,11 @@ from scipy.special import logsumexp
 
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest.leaves import level_kernels, slot_kernels
-from jointforest.models.box_forest.posterior import (
-    background_weight,
-    cdf,
-    impute,
-    level_probability,
-    log_density,
-    mean_variance,
-    pdf,
-    posterior,
-    quantile,
-    sample,
-)
+from jointforest.models.box_forest.posterior import log_density, posterior, sample
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.threads import use_jobs
 
+from ...box_answers import background_weight, cdf, impute, level_probability, mean_variance, pdf, quantile
 from ...compiled import compiled
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_evidence

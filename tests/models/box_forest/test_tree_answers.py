@@ -11,16 +11,11 @@ from hypothesis import given, settings
 from jointforest.data.evidence import Evidence, build
 from jointforest.models.box_forest.leaves.derived import make_leaves
 from jointforest.models.box_forest.leaves.table import NORMAL, UNIFORM, ParameterTables
-from jointforest.models.box_forest.posterior import (
-    chunk_posterior,
-    level_probability,
-    mean_variance,
-    quantile,
-    tree_answers,
-)
+from jointforest.models.box_forest.posterior import chunk_posterior, tree_answers
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
+from ...box_answers import level_probability, mean_variance, quantile
 from ...random_cases.evidence import random_evidence
 from ...random_cases.models import random_model, seeds
 

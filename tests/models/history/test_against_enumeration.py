@@ -16,7 +16,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.api.history_joint import HistoryJoint
-from jointforest.learners.history import expectations, history_forest, targets
+from jointforest.learners.history import history_forest, learn
 from jointforest.learners.history.constants import FIXED
 from jointforest.models.history.contexts import (
     EXCESS,
@@ -55,13 +55,13 @@ def learned(seed: int) -> tuple[HistoryJoint, list[oracle.History]]:
     """A joint and all its histories; for an odd seed with an expectation tree, and many splits on what it tells."""
     expected, many = bool(seed % 2), replace(FIXED, value_gain=0.5, gain_a_type=0.0, ratio_gain=0.5)
     with ExitStack() as stack:
-        stack.enter_context(patch.object(expectations, "_judge", lambda columns, *_: columns.expectations.root.max()))
+        stack.enter_context(patch.object(learn, "_judge_expectations", lambda of, *_: of.expectations.root.max()))
         if expected:
-            stack.enter_context(patch.object(targets, "OWN", ()))
-            stack.enter_context(patch.object(targets, "OWN_NUMBER", ()))
+            stack.enter_context(patch.object(learn, "OWN", ()))
+            stack.enter_context(patch.object(learn, "OWN_NUMBER", ()))
             stack.enter_context(patch.object(history_forest, "smoothed", lambda *_: many))
         else:
-            stack.enter_context(patch.object(expectations, "_judge", lambda *_: 0.0))
+            stack.enter_context(patch.object(learn, "_judge_expectations", lambda *_: 0.0))
         joint = jf.HistoryForest(smoothing=0, random_state=seed).fit(table(seed), group="id").joint_
     joint = HistoryJoint(replace(joint.model, line_share=np.zeros_like(joint.model.line_share)))  # means of the joint
     columns, trees = joint.model.columns, joint.model.conditionals

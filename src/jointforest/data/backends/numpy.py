@@ -7,27 +7,12 @@ from collections import Counter
 
 import numpy as np
 
-from .. import restore, times
-from ..cells import (
-    ColumnCells,
-    FrameReader,
-    absent,
-    coded,
-    empty,
-    floats,
-    hint_for,
-    is_interval,
-    is_mixed,
-    numbers,
-    ticks,
-    unsupported,
-    with_intervals,
-)
+from .. import cells, restore, times
 from ..schema import Schema
 from ..times import PER_SECOND
 
 
-def read(array: np.ndarray) -> FrameReader:
+def read(array: np.ndarray) -> cells.FrameReader:
     """Take an array apart."""
     if array.dtype.names is not None:
         raise TypeError("structured numpy arrays are not supported; use pandas.DataFrame(array)")
@@ -36,48 +21,48 @@ def read(array: np.ndarray) -> FrameReader:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError("masked arrays are not supported; use array.filled(numpy.nan)")
     names = [f"x{j}" for j in range(array.shape[1])]
-    return FrameReader("numpy", names, len(array), lambda name: _cells(array[:, int(name[1:])], name))
+    return cells.FrameReader("numpy", names, len(array), lambda name: _cells(array[:, int(name[1:])], name))
 
 
-def _cells(column: np.ndarray, name: str) -> ColumnCells:
+def _cells(column: np.ndarray, name: str) -> cells.ColumnCells:
     dtype, kind = str(column.dtype), column.dtype.kind
     if kind in "iufb":
         sort = {"b": "boolean", "f": "number"}.get(kind, "integer")
-        return numbers(sort, dtype, column.astype(np.float64))
+        return cells.numbers(sort, dtype, column.astype(np.float64))
     if kind == "M":
         unit = np.datetime_data(column.dtype)[0]
         if unit == "D":
-            return ticks(dtype, column.astype(np.int64), np.isnat(column), 1 / 86400)
+            return cells.ticks(dtype, column.astype(np.int64), np.isnat(column), 1 / 86400)
         if unit not in PER_SECOND:
-            raise unsupported(name, dtype, "use array.astype('datetime64[us]')")
-        return ticks(dtype, column.astype(np.int64), np.isnat(column), PER_SECOND[unit])
+            raise cells.unsupported(name, dtype, "use array.astype('datetime64[us]')")
+        return cells.ticks(dtype, column.astype(np.int64), np.isnat(column), PER_SECOND[unit])
     if kind in "UT":
         labels, codes = np.unique(column, return_inverse=True)
-        return coded("<U" if kind == "U" else dtype, codes, [str(label) for label in labels])
+        return cells.coded("<U" if kind == "U" else dtype, codes, [str(label) for label in labels])
     if kind == "O":
         return _objects(column, name)
     if kind == "m" and np.datetime_data(column.dtype)[0] in ("D", "h", "m", *PER_SECOND):
-        return numbers("number", dtype, column / np.timedelta64(1, "s"))
-    raise unsupported(name, f"a numpy array of type {dtype}", "use numbers, text, booleans or datetime64")
+        return cells.numbers("number", dtype, column / np.timedelta64(1, "s"))
+    raise cells.unsupported(name, f"a numpy array of type {dtype}", "use numbers, text, booleans or datetime64")
 
 
-def _objects(column: np.ndarray, name: str) -> ColumnCells:
-    missing = np.array([absent(value) for value in column], dtype=bool)
+def _objects(column: np.ndarray, name: str) -> cells.ColumnCells:
+    missing = np.array([cells.absent(value) for value in column], dtype=bool)
     known = column[~missing].tolist()
     if not known:
-        return empty("object[str]", len(column))
+        return cells.empty("object[str]", len(column))
     nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
     is_text = all(isinstance(value, str) for value in known)
-    is_range = np.array([not is_text and is_interval(value) for value in column], dtype=bool)
+    is_range = np.array([not is_text and cells.is_interval(value) for value in column], dtype=bool)
     if is_range.any():
         others = _objects(np.where(is_range, np.nan, column), name)
-        return with_intervals(others, column, is_range)
-    if is_text or is_mixed(known):
+        return cells.with_intervals(others, column, is_range)
+    if is_text or cells.is_mixed(known):
         place = {label: code for code, label in enumerate(dict.fromkeys(known))}
         codes = np.array([-1 if gone else place[v] for v, gone in zip(column, missing, strict=True)])
-        return coded(f"object[{'str' if is_text else 'mixed'}{nan}]", codes, list(place))
+        return cells.coded(f"object[{'str' if is_text else 'mixed'}{nan}]", codes, list(place))
     if all(isinstance(value, dt.time) for value in known):
-        return numbers(
+        return cells.numbers(
             "number",
             f"object[time{nan}]",
             np.array([times.span_of(np.nan if gone else v) for v, gone in zip(column, missing, strict=True)]),
@@ -88,13 +73,13 @@ def _objects(column: np.ndarray, name: str) -> ColumnCells:
         ((int, float, np.integer, np.floating), "number", "float"),
     ):
         if all(isinstance(v, types) and (sort == "boolean" or not isinstance(v, bool)) for v in known):
-            return numbers(sort, f"object[{described}{nan}]", floats(column, missing))
+            return cells.numbers(sort, f"object[{described}{nan}]", cells.floats(column, missing))
     kinds = Counter(type(v).__name__ for v in known)
     shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
     lone = next(iter(kinds)).lower() if len(kinds) == 1 else ""
     hint = "use array.astype('datetime64[us]'), or pandas.DataFrame(array)" if lone in ("datetime", "date") else ""
-    hint = hint or hint_for(lone, "make all its values text or all numbers")
-    raise unsupported(name, f"a column of objects that holds {shown}", hint)
+    hint = hint or cells.hint_for(lone, "make all its values text or all numbers")
+    raise cells.unsupported(name, f"a column of objects that holds {shown}", hint)
 
 
 def build(schema: Schema, X: np.ndarray) -> np.ndarray:

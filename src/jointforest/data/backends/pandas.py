@@ -8,37 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import restore, times
-from ..cells import (
-    ColumnCells,
-    FrameReader,
-    check_names,
-    coded,
-    empty,
-    floats,
-    hint_for,
-    is_interval,
-    is_mixed,
-    numbers,
-    ticks,
-    unsupported,
-    with_intervals,
-)
+from .. import cells, restore, times
 from ..schema import Column, Schema, is_number_name
 from ..times import PER_SECOND, is_date, unit_of
 from . import arrow as _arrow
 
 
-def read(frame: pd.DataFrame) -> FrameReader:
+def read(frame: pd.DataFrame) -> cells.FrameReader:
     """Take a frame apart; its index is ignored."""
     labels = [str(label) if is_number_name(label) else label for label in frame.columns]
-    names = check_names(labels, "use df.columns = df.columns.map(str)")
+    names = cells.check_names(labels, "use df.columns = df.columns.map(str)")
     label_of = dict(zip(names, frame.columns, strict=True))
     numbered = frozenset(name for name in names if not isinstance(label_of[name], str))
-    return FrameReader("pandas", names, len(frame), lambda name: _cells(frame[label_of[name]], name), numbered)
+    return cells.FrameReader("pandas", names, len(frame), lambda name: _cells(frame[label_of[name]], name), numbered)
 
 
-def _cells(series: pd.Series, name: str) -> ColumnCells:
+def _cells(series: pd.Series, name: str) -> cells.ColumnCells:
     dtype = series.dtype
     text = str(dtype)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -46,50 +31,50 @@ def _cells(series: pd.Series, name: str) -> ColumnCells:
         if isinstance(dtype.categories.dtype, pd.IntervalDtype):  # of pandas.cut: levels are their text, in their order
             labels = [str(label) for label in labels]
         described = f"category[{inner}{', ordered' if dtype.ordered else ''}]"
-        return coded(described, series.cat.codes.to_numpy(), labels, True, bool(dtype.ordered))
+        return cells.coded(described, series.cat.codes.to_numpy(), labels, True, bool(dtype.ordered))
     if isinstance(dtype, pd.ArrowDtype):
         return _arrow.cells(_arrow.chunked(series.array), name, f"{dtype.pyarrow_dtype}[pyarrow]")
     if isinstance(dtype, pd.StringDtype):
         codes, labels = pd.factorize(series)
         missing_is_nan = getattr(dtype, "na_value", pd.NA) is not pd.NA
-        return coded(f"{'str' if missing_is_nan else 'string'}:{dtype.storage}", codes, list(labels))
+        return cells.coded(f"{'str' if missing_is_nan else 'string'}:{dtype.storage}", codes, list(labels))
     if isinstance(dtype, pd.SparseDtype):
-        raise unsupported(name, text, "use series.sparse.to_dense()")
+        raise cells.unsupported(name, text, "use series.sparse.to_dense()")
     if isinstance(dtype, pd.PeriodDtype):
         stamps = series.dt.start_time.to_numpy(dtype="datetime64[us]")
-        return ticks(text, stamps.view(np.int64), np.isnat(stamps), PER_SECOND["us"])
+        return cells.ticks(text, stamps.view(np.int64), np.isnat(stamps), PER_SECOND["us"])
     if dtype.kind == "m":
-        return numbers("number", text, series.to_numpy() / np.timedelta64(1, "s"))
+        return cells.numbers("number", text, series.to_numpy() / np.timedelta64(1, "s"))
     if isinstance(dtype, pd.IntervalDtype) and dtype.subtype.kind in "iufM":
-        nothing = empty("float64", len(series))
-        return with_intervals(nothing, series.to_numpy(dtype=object), series.notna().to_numpy())
+        nothing = cells.empty("float64", len(series))
+        return cells.with_intervals(nothing, series.to_numpy(dtype=object), series.notna().to_numpy())
     if isinstance(dtype, pd.IntervalDtype) or dtype.kind in "cV":
         kind = text.partition("[")[0].rstrip("0123456789")
-        raise unsupported(name, text, hint_for(kind, "turn it into numbers, or into text (astype(str))"))
+        raise cells.unsupported(name, text, cells.hint_for(kind, "turn it into numbers, or into text (astype(str))"))
     if dtype.kind == "M":
         unit = np.datetime_data(dtype)[0] if isinstance(dtype, np.dtype) else dtype.unit
         stamps = series.to_numpy(dtype=f"datetime64[{unit}]")
-        return ticks(text, stamps.view(np.int64), np.isnat(stamps), PER_SECOND[unit])
+        return cells.ticks(text, stamps.view(np.int64), np.isnat(stamps), PER_SECOND[unit])
     if dtype.kind in "iufb":
         sort = {"b": "boolean", "f": "number"}.get(dtype.kind, "integer")
         if isinstance(dtype, np.dtype):
-            return numbers(sort, text, series.to_numpy().astype(np.float64))
-        return numbers(sort, text, series.to_numpy(dtype=np.float64, na_value=np.nan))
+            return cells.numbers(sort, text, series.to_numpy().astype(np.float64))
+        return cells.numbers(sort, text, series.to_numpy(dtype=np.float64, na_value=np.nan))
     if dtype.kind == "O":
         return _objects(series, name)
-    raise unsupported(name, text, "turn it into numbers, text or a category")
+    raise cells.unsupported(name, text, "turn it into numbers, text or a category")
 
 
-def _objects(series: pd.Series, name: str) -> ColumnCells:
+def _objects(series: pd.Series, name: str) -> cells.ColumnCells:
     inferred = pd.api.types.infer_dtype(series, skipna=True)
     missing = series.isna().to_numpy()
     # the first missing cell tells whether the column writes None or NaN
     nan = "" if not missing.any() or series.iloc[int(missing.argmax())] is None else "|nan"
     if missing.all():
-        return empty(f"object[str{nan}]", len(series))
+        return cells.empty(f"object[str{nan}]", len(series))
     if inferred == "string":
         codes, labels = pd.factorize(series)
-        return coded(f"object[str{nan}]", codes, list(labels))
+        return cells.coded(f"object[str{nan}]", codes, list(labels))
     sorts = {
         "boolean": ("boolean", "bool"),
         "integer": ("integer", "int"),
@@ -100,47 +85,51 @@ def _objects(series: pd.Series, name: str) -> ColumnCells:
     if inferred in sorts:
         sort, described = sorts[inferred]
         described += _scale(series[~missing]) if inferred == "decimal" else ""
-        return numbers(sort, f"object[{described}{nan}]", floats(series.to_numpy(), missing))
+        return cells.numbers(sort, f"object[{described}{nan}]", cells.floats(series.to_numpy(), missing))
     if inferred == "date":
         days = series.where(~missing, None).to_numpy().astype("datetime64[D]")
-        return ticks("object[date]", days.view(np.int64), missing, 1 / 86400)
+        return cells.ticks("object[date]", days.view(np.int64), missing, 1 / 86400)
     if inferred.startswith("datetime"):
         return _datetimes(series, name)
     if inferred in ("timedelta", "period"):  # that is how they come back
         return _cells(pd.to_timedelta(series) if inferred == "timedelta" else pd.Series(pd.PeriodIndex(series)), name)
     if inferred == "time":
-        return numbers(
+        return cells.numbers(
             "number", f"object[time{nan}]", np.array([times.span_of(cell) for cell in series.where(~missing, np.nan)])
         )
-    is_range = np.array([is_interval(value) for value in series], dtype=bool)
+    is_range = np.array([cells.is_interval(value) for value in series], dtype=bool)
     if is_range.any():
-        return with_intervals(_objects(series.mask(is_range), name), series.to_numpy(), is_range)
-    if is_mixed(series[~missing]):
+        return cells.with_intervals(_objects(series.mask(is_range), name), series.to_numpy(), is_range)
+    if cells.is_mixed(series[~missing]):
         codes, labels = pd.factorize(series)
-        return coded(f"object[mixed{nan}]", codes, list(labels))
+        return cells.coded(f"object[mixed{nan}]", codes, list(labels))
     kinds = Counter(type(value).__name__ for value in series[~missing])
     shown = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(4))
-    hint = hint_for(next(iter(kinds)).lower() if len(kinds) == 1 else "", "make all its values text or all numbers")
-    raise unsupported(name, f"an object column that holds {shown}", hint)
+    hint = cells.hint_for(
+        next(iter(kinds)).lower() if len(kinds) == 1 else "", "make all its values text or all numbers"
+    )
+    raise cells.unsupported(name, f"an object column that holds {shown}", hint)
 
 
-def _scale(cells: pd.Series) -> str:
+def _scale(decimals: pd.Series) -> str:
     """The most decimals of some decimal numbers, in brackets; empty if a float does not hold so many."""
-    exponents = [cell.as_tuple().exponent for cell in cells]
+    exponents = [cell.as_tuple().exponent for cell in decimals]
     most = max(-exponent if isinstance(exponent, int) else 0 for exponent in exponents)
     return f"({max(most, 0)})" if most <= 15 else ""
 
 
-def _datetimes(series: pd.Series, name: str) -> ColumnCells:
+def _datetimes(series: pd.Series, name: str) -> cells.ColumnCells:
     """Cells of objects that are datetimes, as those of a column of datetimes: that is how they come back."""
     try:
         moments = pd.to_datetime(series)
     except (ValueError, TypeError):
-        raise unsupported(
-            name, "an object column of datetimes with several time zones, or with none", hint_for("datetime", "")
+        raise cells.unsupported(
+            name, "an object column of datetimes with several time zones, or with none", cells.hint_for("datetime", "")
         ) from None
     if moments.dtype.kind != "M":
-        raise unsupported(name, "an object column of datetimes with several time zones", hint_for("datetime", ""))
+        raise cells.unsupported(
+            name, "an object column of datetimes with several time zones", cells.hint_for("datetime", "")
+        )
     return _cells(moments, name)
 
 

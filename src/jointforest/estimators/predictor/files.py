@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.schema import Schema, kernel_columns
-from ...ensembles.check import DTYPES, LINKS, check_ensemble
-from ...ensembles.table import Ensemble
+from ...ensembles.table import DTYPES, LINKS, Ensemble, check_ensemble
 from ...inference.expectation.match import Features
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest

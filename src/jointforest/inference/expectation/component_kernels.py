@@ -1,7 +1,5 @@
 """Kernels: the components of a joint, which are its leaves, and the masses that they give to split regions."""
 
-from __future__ import annotations
-
 import math
 
 from ...models.box_forest.leaves.level_kernels import add_wide, level_mass

@@ -2,8 +2,6 @@
 at a node, by each component's mass of the left part; the rest goes right. Below the last column that is split it takes
 sums of products alone, as the masses of regions of one column are differences."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -73,11 +73,7 @@ def with_table(matched: MatchedEnsemble, most_bytes: int = _TABLE_BYTES) -> Matc
     return replace(matched, masses=matched.masses._replace(table=table, place=place))
 
 
-def expected(
-    matched: MatchedEnsemble,
-    rows: MatchedRows,
-    tolerance: float = 0.0,
-) -> tuple[np.ndarray, np.ndarray]:
+def expected(matched: MatchedEnsemble, rows: MatchedRows, tolerance: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """E[F | known cells] of the sums F before the link, and a certified error bound, both (n, K)."""
     # Proposition 1 of Khosravi et al., "Handling Missing Data in Decision Trees" (2020): the sum over leaves of value
     # times probability given the known cells; forests by linearity. NaN where the known cells have probability 0.

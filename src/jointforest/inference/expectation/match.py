@@ -9,8 +9,7 @@ import numpy as np
 
 from ...data.schema import Column, Columns, Schema, kernel_columns, near
 from ...ensembles.evaluate import by_position, level_codes
-from ...ensembles.levels import HashedLevels
-from ...ensembles.table import Ensemble
+from ...ensembles.table import Ensemble, HashedLevels
 from ...models.box_forest.leaves.table import Leaves
 from ...models.box_forest.structure import Forest
 from ...runtime.records import record

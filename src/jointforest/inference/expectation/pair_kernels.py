@@ -2,8 +2,6 @@
 is in a leaf are components again: weights times the leaf's masses, and the columns of the leaf's box restricted to it.
 So for each leaf the other trees' leaves have their masses by the same descent."""
 
-from __future__ import annotations
-
 import math
 
 from ...runtime.compile import entry, kernel

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.dependence import times_log
 from ...models.box_forest.leaves.family_kernels import MODULES
 from ...models.box_forest.leaves.table import PIECES
 from ...models.box_forest.structure import leaf_boxes
@@ -152,7 +153,7 @@ def tree_divergence(p: ModelView, q: ModelView, of: Columns) -> float | None:
 def jensen_shannon(p: ModelView, q: ModelView, of: Columns, n: int, seed: int) -> Estimate:
     """Divergence of Jensen and Shannon, the mean of KL(p || m) and KL(q || m) with m = (p + q) / 2: 0 to log 2 nats."""
     most = np.log(2.0)
-    return _of_shares(p, q, of, lambda s: most + _x_log_x(s) + _x_log_x(1.0 - s), most, n, seed)
+    return _of_shares(p, q, of, lambda s: most + times_log(s) + times_log(1.0 - s), most, n, seed)
 
 
 def _total_variation(p: ModelView, q: ModelView, of: Columns, n: int, seed: int) -> Estimate:
@@ -205,10 +206,6 @@ def _share(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
     top = np.where(top > -np.inf, top, 0.0)
     a, b = np.exp(log_p - top), np.exp(log_q - top)
     return np.where(a + b > 0, a / np.maximum(a + b, 1e-300), 0.5)
-
-
-def _x_log_x(x: np.ndarray) -> np.ndarray:
-    return x * np.log(np.where(x > 0, x, 1.0))
 
 
 def _kl(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:

@@ -1,8 +1,6 @@
 """Kernels of entropies of one column: families, grids, leaves. The formulas are in
 docs/how-to/measure-information.md."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

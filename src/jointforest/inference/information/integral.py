@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.base import Distribution
 from .projection import Columns, ModelView
 
 # the rule of Gauss and Kronrod with 15 points, and the 7 points of Gauss inside (Piessens et al., QUADPACK, 1983)
@@ -56,7 +55,7 @@ def integral(views: tuple[ModelView, ...], of: Columns, function: _Function) -> 
         return None
     columns = views[0].columns
     free = [k for k in of if not columns[k].is_categorical and columns[k].step == 0.0]
-    budget = WORK / sum(_work(v.model) for v in views)
+    budget = WORK / sum(max(v.model.density_cost(), 1.0) for v in views)
     combinations = _combinations(views, tuple(k for k in of if k not in free), len(columns), budget)
     if len(free) > 1 or combinations is None:
         return None
@@ -124,11 +123,6 @@ def breaks(views: tuple[ModelView, ...], k: int) -> np.ndarray:
         ends_and_atoms.append(v.marginals.quantile(v.number[k], np.arange(1, 16) / 16)[0])
     points = np.unique(np.concatenate(ends_and_atoms))
     return points[(points >= both.min()) & (points <= both.max())]
-
-
-def _work(model: Distribution) -> float:
-    """The cost of a density, in visited leaves of a forest."""
-    return max(model.density_cost(), 1.0)
 
 
 def _line(views: tuple[ModelView, ...], k: int, on_line: Callable, budget: float, at_once: int) -> float | None:

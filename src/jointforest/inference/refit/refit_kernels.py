@@ -1,7 +1,5 @@
 """Kernels: how much of the rows' weight is expected in leaves, and in pairs of leaves, of an ensemble."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

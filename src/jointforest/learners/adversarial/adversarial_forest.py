@@ -26,18 +26,7 @@ from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part, fill_chow_liu, on_own_scales, trees_of_values
 from ..growing.grow import GrowthSettings, Ranks, RankTree, find_leaves, grow, prune, rank
-from ..leaf_fitting.densities import (
-    AssignedRows,
-    as_forest,
-    assign_rows,
-    first_trees,
-    fit_trees,
-    learn_densities,
-    prune_small_leaves,
-    quantile_trees,
-    slots_and_columns,
-    tree_cdfs,
-)
+from ..leaf_fitting import densities
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves
 from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, n_pieces, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
@@ -55,8 +44,8 @@ class _Grown(NamedTuple):
         for it.
     """
 
-    filled: AssignedRows
-    in_bag: AssignedRows | None
+    filled: densities.AssignedRows
+    in_bag: densities.AssignedRows | None
     drawn: np.ndarray
 
 
@@ -250,15 +239,15 @@ class AdversarialForest(TableLearner):
         return Structure(rows.schema, rows.columns, cells, assigned, settings, quantile, seed, first=rows.first)
 
     def _quantile(
-        self, rows: TableRows, cells: Table, assigned: AssignedRows, weight: np.ndarray | None, seed: int
+        self, rows: TableRows, cells: Table, assigned: densities.AssignedRows, weight: np.ndarray | None, seed: int
     ) -> tuple[np.ndarray | None, Forest | None, list[TreeLeaves] | None]:
         """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), the forest, if it is known by then, and its
         trees with normal leaves."""
         if self.leaf != "auto":
             return None, None, None
         settings = self._leaf_settings()
-        plain = fit_trees(rows.columns, cells, assigned, settings)
-        normal = as_forest(rows.schema, rows.columns, cells, assigned.trees, plain, self.epsilon)
+        plain = densities.fit_trees(rows.columns, cells, assigned, settings)
+        normal = densities.as_forest(rows.schema, rows.columns, cells, assigned.trees, plain, self.epsilon)
         trial = _Trial(rows, cells, assigned, settings, weight, seed)
         misfit = misfit_slots(normal, rows.X, weight)
         slots = choose_slots(misfit, trial.fits, trial.gains, trial.weight, FIXED.trial_groups)
@@ -289,9 +278,11 @@ class AdversarialForest(TableLearner):
                 "use leaf_rows='all', or bootstrap=False"
             )
 
-        def assigned(counts: np.ndarray) -> AssignedRows:
+        def assigned(counts: np.ndarray) -> densities.AssignedRows:
             counted = np.multiply(counts, 1.0 if weight is None else weight)
-            return assign_rows(rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n)))
+            return densities.assign_rows(
+                rows.columns, ranks, forest.trees, forest.leaf_node, np.broadcast_to(counted, (T, n))
+            )
 
         if sizes is None:
             forest = prune_forest(forest, ranks.codes, used, self.min_samples_leaf, grow_all)
@@ -336,7 +327,7 @@ class AdversarialForest(TableLearner):
         self,
         rows: TableRows,
         cells: Table,
-        assigned: AssignedRows,
+        assigned: densities.AssignedRows,
         quantile: np.ndarray | None = None,
         plain: list[TreeLeaves] | None = None,
     ) -> Forest:
@@ -346,9 +337,11 @@ class AdversarialForest(TableLearner):
         settings = self._leaf_settings()
         if plain is not None and quantile is not None:
             epsilon = settings.quantile_epsilon
-            fitted = quantile_trees(rows.columns, cells, assigned, plain, quantile, epsilon)
-            return as_forest(rows.schema, rows.columns, cells, assigned.trees, fitted, self.epsilon)
-        return learn_densities(rows.schema, rows.columns, cells, assigned, settings, self.epsilon, quantile=quantile)
+            fitted = densities.quantile_trees(rows.columns, cells, assigned, plain, quantile, epsilon)
+            return densities.as_forest(rows.schema, rows.columns, cells, assigned.trees, fitted, self.epsilon)
+        return densities.learn_densities(
+            rows.schema, rows.columns, cells, assigned, settings, self.epsilon, quantile=quantile
+        )
 
     def _leaf_settings(self) -> Settings:
         """How leaf densities are estimated; with "auto", of the columns that normals fit."""
@@ -486,7 +479,7 @@ def prune_forest(
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         node = forest.leaf_node[t] if has_these else None
-        return prune_small_leaves(forest.trees[t], codes, keep[t], min_rows, node)
+        return densities.prune_small_leaves(forest.trees[t], codes, keep[t], min_rows, node)
 
     return _changed(forest, one, codes.shape[1])
 
@@ -586,7 +579,7 @@ class _Trial:
         self,
         rows: TableRows,
         cells: Table,
-        assigned: AssignedRows,
+        assigned: densities.AssignedRows,
         settings: Settings,
         weight: np.ndarray | None,
         seed: int,
@@ -601,7 +594,7 @@ class _Trial:
 
     def fits(self, slots: np.ndarray) -> bool:
         """Whether the tables stay small enough, judged by the first tree."""
-        [cdfs] = self._cdfs(first_trees(self.assigned, 1), slots)
+        [cdfs] = self._cdfs(densities.first_trees(self.assigned, 1), slots)
         return small_enough(n_pieces(cdfs.values()), len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
@@ -617,18 +610,20 @@ class _Trial:
         return [np.logaddexp.reduceat(changed, normal.start[:-1]) - normal.log_evidence]
 
     @cached_property
-    def _normal(self) -> tuple[AssignedRows, Forest, LeafPosterior]:
-        """The trees of the trial, with normal leaves without the validation rows, and the leaves that these meet."""
-        # The background has every row, so that each meets a leaf.
+    def _normal(self) -> tuple[densities.AssignedRows, Forest, LeafPosterior]:
+        """The trees of the trial, with normal leaves without the validation rows, and the leaves that these meet.
+
+        The background has every row, so that each meets a leaf.
+        """
         is_large = len(self.rows.X) >= FIXED.trial_many_rows
-        trees = first_trees(self.assigned, FIXED.trial_few_trees if is_large else FIXED.trial_trees)
+        trees = densities.first_trees(self.assigned, FIXED.trial_few_trees if is_large else FIXED.trial_trees)
         weight = np.broadcast_to(trees.weight, trees.leaf_of.shape).copy()
         weight[:, self.held] = 0.0
         trees = trees._replace(weight=weight)
         schema, columns = self.rows.schema, self.rows.columns
         none = np.zeros(len(columns.step), bool)
-        fitted = fit_trees(columns, self.cells, trees, self.settings, quantile=none)
-        forest = as_forest(schema, columns, self.cells, trees.trees, fitted, FIXED.trial_epsilon)
+        fitted = densities.fit_trees(columns, self.cells, trees, self.settings, quantile=none)
+        forest = densities.as_forest(schema, columns, self.cells, trees.trees, fitted, FIXED.trial_epsilon)
         return trees, forest, posterior(forest, build(schema, self.rows.X[self.asked]))
 
     def _gains_in_leaves(self, slots: np.ndarray) -> dict[int, np.ndarray]:
@@ -636,7 +631,7 @@ class _Trial:
         trees, forest, normal = self._normal
         columns, row = self.rows.columns, np.repeat(self.asked, np.diff(normal.start))
         by_tree, found = self._cdfs(trees, slots), {}
-        for slot, j in slots_and_columns(columns, slots):
+        for slot, j in densities.slots_and_columns(columns, slots):
             cdfs = [of_tree[slot] for of_tree in by_tree]
             size = np.concatenate([*(np.diff(of.start) for of in cdfs), [0]])  # none in the background
             start = np.concatenate([[0], np.cumsum(size)])
@@ -646,5 +641,5 @@ class _Trial:
             found[slot] = gains_of_slot(columns, forest.leaves, slot, normal.leaf, *at, start, *knots)
         return found
 
-    def _cdfs(self, trees: AssignedRows, slots: np.ndarray) -> list[dict[int, LeafCdfs]]:
-        return tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon)
+    def _cdfs(self, trees: densities.AssignedRows, slots: np.ndarray) -> list[dict[int, LeafCdfs]]:
+        return densities.tree_cdfs(self.rows.columns, self.cells, trees, slots, self.settings.quantile_epsilon)

@@ -1,7 +1,5 @@
 """Kernels: synthetic rows for the rounds of the adversarial forest, on ranks."""
 
-from __future__ import annotations
-
 from ...runtime.compile import entry
 from ...runtime.random_kernels import below, stream
 

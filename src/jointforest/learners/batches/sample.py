@@ -10,35 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...data import infer_schema, sample_rows
 from ...data.cells import ColumnCells, FrameReader, is_text, taken, without
 from ...data.csv_files import is_number
 from ...data.frames import encode_reader, read, row_weights, take_rows
-from ...data.infer_schema import (
-    NoRows,
-    check_ranges,
-    checked_kinds,
-    doubt_values,
-    flags_of,
-    schema_of,
-    to_count,
-    with_ends_of_ranges,
-    with_flags,
-    with_ranges,
-)
 from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks, mix_all_bits
 from ...data.ranges import Ranges, range_text
-from ...data.sample_rows import (
-    CommonRows,
-    RowSample,
-    common_keys,
-    count_common,
-    merge_common,
-    merge_samples,
-    row_keys,
-    sample_rows,
-    sample_size,
-    weighed_rows,
-)
 from ...data.schema import Schema, kernel_columns, near, snap
 from ...data.text_columns import number_dtype, read_cells
 from ...data.written_forms import WrittenForm
@@ -53,14 +30,14 @@ class _Seen(NamedTuple):
     """What one pass over some batches sees: mergeable, by `merge_seen`, in any order."""
 
     look: Look
-    rows: RowSample
+    rows: sample_rows.RowSample
 
 
 class _Counted(NamedTuple):
     """What a second pass counts: mergeable, by `merge_counted`, in any order."""
 
     values: dict[str, np.ndarray]
-    rows: CommonRows
+    rows: sample_rows.CommonRows
 
 
 class Sample(NamedTuple):
@@ -96,7 +73,7 @@ def held(reader: FrameReader) -> FrameReader:
 def prepared(batch: Any, kinds: Mapping[str, Any]) -> FrameReader:
     """A batch, numbers and ranges read from texts where ``kinds`` say so; columns to be ignored may be of any type."""
     reader = without(read(batch), {name for name, kind in kinds.items() if kind == "ignored"})
-    of_ranges = {name for name, kind in checked_kinds(reader.names, kinds).items() if kind == "ranges"}
+    of_ranges = {name for name, kind in infer_schema.checked_kinds(reader.names, kinds).items() if kind == "ranges"}
 
     def cells(name: str) -> ColumnCells:
         as_stored = reader.cells(name)
@@ -104,7 +81,7 @@ def prepared(batch: Any, kinds: Mapping[str, Any]) -> FrameReader:
             return as_stored
         return read_cells(WrittenForm("number", as_stored.dtype), as_stored, name, as_stored.dtype)
 
-    return held(with_flags(replace(reader, cells=cells), flags_of(kinds)))
+    return held(infer_schema.with_flags(replace(reader, cells=cells), infer_schema.flags_of(kinds)))
 
 
 def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, Any]) -> _Seen:
@@ -126,12 +103,14 @@ def see(batch: Any, seed: int, n_rows: int, kinds: Mapping[str, Any]) -> _Seen:
                     f"column {name!r}: texts such as {odd!r} may be ranges of numbers; to learn them as such, say "
                     f"kinds={{{name!r}: 'ranges'}} (--kinds {shlex.quote(name + '=ranges')}), or else 'categorical'"
                 )
-    return _Seen(look(reader), sample_rows(reader, seed, sample_size(n_rows)))
+    return _Seen(look(reader), sample_rows.sample_rows(reader, seed, sample_rows.sample_size(n_rows)))
 
 
 def merge_seen(a: _Seen, b: _Seen, n_rows: int) -> _Seen:
     """What was seen of two parts of a table as one."""
-    return _Seen(merge_looks(a.look, b.look), merge_samples(a.rows, b.rows, sample_size(n_rows)))
+    return _Seen(
+        merge_looks(a.look, b.look), sample_rows.merge_samples(a.rows, b.rows, sample_rows.sample_size(n_rows))
+    )
 
 
 def count_again(
@@ -139,12 +118,12 @@ def count_again(
 ) -> _Counted:
     """Count in one batch what the first pass left open: values that may be atoms, rows that may be common."""
     reader = prepared(batch, kinds)
-    return _Counted(count(reader, wanted), count_common(reader, keys, seed))
+    return _Counted(count(reader, wanted), sample_rows.count_common(reader, keys, seed))
 
 
 def merge_counted(a: _Counted, b: _Counted) -> _Counted:
     """What was counted in two parts of a table as one."""
-    return _Counted(add_table_counts(a.values, b.values), merge_common(a.rows, b.rows))
+    return _Counted(add_table_counts(a.values, b.values), sample_rows.merge_common(a.rows, b.rows))
 
 
 def take_sample(
@@ -157,15 +136,20 @@ def take_sample(
     seen = fold(_pass(look_at, merge), None)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
-    asked = {name: kind for name, kind in checked_kinds(seen.look.names, kinds).items() if kind != "ranges"}
+    asked = {
+        name: kind for name, kind in infer_schema.checked_kinds(seen.look.names, kinds).items() if kind != "ranges"
+    }
     if target is not None:
         name, kind = target
         if name not in seen.look.names:
             raise ValueError(f"target: there is no column {name!r}; {near(name, seen.look.names)}")
         asked = {name: kind} | asked
     few = FrameReader("pandas", list(seen.rows.cells), len(seen.rows.tally.keys), seen.rows.cells.__getitem__)
-    seen = seen._replace(look=with_ends_of_ranges(seen.look, few))
-    wanted, keys = to_count(seen.look, asked), common_keys(seen.rows, sample_size(n_rows))
+    seen = seen._replace(look=infer_schema.with_ends_of_ranges(seen.look, few))
+    wanted, keys = (
+        infer_schema.to_count(seen.look, asked),
+        sample_rows.common_keys(seen.rows, sample_rows.sample_size(n_rows)),
+    )
     counted = None
     if wanted or len(keys):
         again = partial(count_again, wanted=wanted, keys=keys, seed=seed, kinds=kinds or {})
@@ -194,9 +178,9 @@ def sample_of(
     seen: _Seen, counted: _Counted | None, kinds: Mapping[str, Any], asked: Mapping[str, str], n_rows: int, seed: int
 ) -> Sample:
     """The sample of a table, from what was seen of all of it and counted; kinds as given, and ``asked`` of schemas."""
-    schema = schema_of(seen.look, {} if counted is None else counted.values, asked)
-    doubt_values(schema, seen.look)
-    cells, weight = weighed_rows(seen.rows, None if counted is None else counted.rows)
+    schema = infer_schema.schema_of(seen.look, {} if counted is None else counted.values, asked)
+    infer_schema.doubt_values(schema, seen.look)
+    cells, weight = sample_rows.weighed_rows(seen.rows, None if counted is None else counted.rows)
     n = seen.look.n
     if n <= n_rows:
         at = np.repeat(np.arange(len(weight)), np.rint(weight).astype(np.int64))
@@ -204,9 +188,9 @@ def sample_of(
         points = (np.arange(n_rows) + np.random.default_rng([seed, 5]).random()) * (weight.sum() / n_rows)
         at = np.minimum(np.searchsorted(np.cumsum(weight), points, side="right"), len(weight) - 1)
     reader = FrameReader(schema.frame, list(seen.look.names), len(at), lambda name: taken(cells[name], at))
-    schema = with_ranges(schema, reader, flags_of(kinds))
+    schema = infer_schema.with_ranges(schema, reader, infer_schema.flags_of(kinds))
     of_ranges = {name for name, kind in kinds.items() if kind == "ranges"}
-    check_ranges(schema, of_ranges)
+    infer_schema.check_ranges(schema, of_ranges)
     forms = {c.name: WrittenForm("number", c.dtype) for c in schema.columns if c.name in of_ranges and is_text(c.dtype)}
     columns = tuple(
         replace(column, dtype=number_dtype(schema.frame, form), written=form)
@@ -283,7 +267,7 @@ def take_weighed(
     fold = _with_weight(fold, name)
     try:
         sample = take_sample(fold, {**(kinds or {}), name: "continuous"}, n_rows, seed, target)
-    except NoRows:
+    except infer_schema.NoRows:
         raise ValueError(f"sample_weight: column {name!r}: every weight is zero; give some rows more") from None
     schema = sample.schema
     j = schema.index(name)
@@ -342,7 +326,9 @@ class BatchRows(NamedTuple):
 
     def keys(self, seed: int) -> np.ndarray:
         """Keys of the draws of each row, uint64 (n,), by its content: equal rows differ if they have ranges."""
-        keys = row_keys(((name, self.reader.cells(name)) for name in self.reader.names), self.reader.n, seed)
+        keys = sample_rows.row_keys(
+            ((name, self.reader.cells(name)) for name in self.reader.names), self.reader.n, seed
+        )
         if self.ranges is None:
             return keys
         some = np.flatnonzero((self.ranges.number >= 0).any(axis=1))

@@ -28,25 +28,10 @@ from ..growing.grow import GrowthSettings
 from ..leaf_fitting.densities import TARGET, AssignedRows, LearnComponents, learn_densities, learn_mixtures
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, has_scale
 from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
+from . import targets, tuning
 from .conformal import Calibration, calibration_rows
 from .constants import FIXED
 from .supervised import GrowSettings, feature_importances, grow_forest
-from .targets import (
-    Training,
-    as_table,
-    coded_training,
-    read_others,
-    read_training,
-    sampled_training,
-)
-from .tuning import (
-    choose_beta,
-    choose_leaf_size,
-    choose_smoothing,
-    choose_spreads,
-    choose_target_spread,
-    quantile_slots,
-)
 
 Filled = Callable[[Settings, Settings, np.ndarray | None], Forest]
 """The forest of all rows, by the settings of features, those of the target, and slots with quantile leaves."""
@@ -110,7 +95,7 @@ class GenerativeForest(Learner):
             If a parameter is out of its range, or the table cannot be used (each message names the column).
         """
         self._check()
-        X = as_table(X)
+        X = targets.as_table(X)
         weight = check_weights(sample_weight, read(X).n)
         rows = np.flatnonzero(weight)
         training = self._read(X, y, rows if len(rows) < len(weight) else None)
@@ -165,8 +150,10 @@ class GenerativeForest(Learner):
         fold, seed = fold_of(source), self._draw_seed()
         of_target = target, self._target_kind
         fold, sample, weight, weights = take_weighed(fold, self.kinds, FIXED.batch_rows, seed, sample_weight, of_target)
-        training = sampled_training(sample, target, self._target_kind)
-        self._name_features(training)
+        training = targets.sampled_training(sample, target, self._target_kind)
+        self._name_classes(training)
+        self.feature_names_in_ = np.array(training.schema.names[:-1], dtype=object)
+        self.n_features_in_ = len(training.schema.names) - 1
         training, assigned = self._grow(training, np.ones(len(training.X)) if weight is None else weight, seed)
 
         def filled(settings: Settings, of_target: Settings, quantile: np.ndarray | None) -> Forest:
@@ -176,12 +163,12 @@ class GenerativeForest(Learner):
 
         return self._learn(training, assigned, seed, None if sample.is_whole else filled)
 
-    def _name_features(self, training: Training) -> None:
-        """Say what was seen, as scikit-learn does."""
-        self.feature_names_in_ = np.array(training.schema.names[:-1], dtype=object)
-        self.n_features_in_ = len(training.schema.names) - 1
+    def _name_classes(self, training: targets.Training) -> None:
+        """Set the classes of a classifier, as scikit-learn does."""
+        if self._target_kind == "categorical":
+            self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
 
-    def _grow(self, training: Training, weight: np.ndarray, seed: int) -> tuple[Training, AssignedRows]:
+    def _grow(self, training: targets.Training, weight: np.ndarray, seed: int) -> tuple[targets.Training, AssignedRows]:
         """The table that trees are grown on, and the trees."""
         is_coded = self.leaf == "chow_liu"
         # rounded to 44 bits, so that weights of another unit grow the same trees
@@ -203,9 +190,9 @@ class GenerativeForest(Learner):
         )
         grow = GrowSettings(self.n_estimators, tree, self.bootstrap, self._count_draws(n))
         if is_coded:
-            training = coded_training(training, weight)
+            training = targets.coded_training(training, weight)
         elif self.min_samples_leaf == "auto":
-            grow = choose_leaf_size(training, weight, grow, self._settings(), seed)
+            grow = tuning.choose_leaf_size(training, weight, grow, self._settings(), seed)
         self.min_samples_leaf_ = int(grow.tree.min_samples_leaf)
         return training, grow_forest(training, weight, grow, seed)
 
@@ -258,7 +245,7 @@ class GenerativeForest(Learner):
         self._check()
         if self.leaf == "chow_liu":
             raise ValueError("leaf='chow_liu' needs trees grown on codes: use fit, or another leaf")
-        training = self._read(as_table(X), y)
+        training = self._read(targets.as_table(X), y)
         weight = self._weigh(training, check_weights(sample_weight, len(training.X)))
         seed = self._draw_seed()
         with use_jobs(self.n_jobs):
@@ -332,14 +319,15 @@ class GenerativeForest(Learner):
         if self.target_in_leaf == "full" and self.leaf == "quantile":
             raise ValueError("target_in_leaf='full' needs another leaf than 'quantile', such as 'normal' or 'spn'")
 
-    def _weigh(self, training: Training, weight: np.ndarray) -> np.ndarray:
+    def _weigh(self, training: targets.Training, weight: np.ndarray) -> np.ndarray:
         """What the rows, whose weights are given, count."""
         return weight
 
-    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
+    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> targets.Training:
         """Encode the table, or some of its rows, and set what scikit-learn wants set."""
-        training = read_training(X, y, self._target_kind, self.kinds, rows)
+        training = targets.read_training(X, y, self._target_kind, self.kinds, rows)
         validate_data(self, X, skip_check_array=True)
+        self._name_classes(training)
         return training
 
     def _count_draws(self, n: int) -> int:
@@ -364,7 +352,9 @@ class GenerativeForest(Learner):
             min_spread=0.1 if isinstance(self.min_spread, str) else self.min_spread,
         )
 
-    def _learn(self, training: Training, assigned: AssignedRows, seed: int, filled: Filled | None = None) -> Any:
+    def _learn(
+        self, training: targets.Training, assigned: AssignedRows, seed: int, filled: Filled | None = None
+    ) -> Any:
         """Leaf densities, and how the trees are combined; of a sample of rows ``filled`` gives the forest of all."""
         self.feature_importances_ = feature_importances(training, assigned, self._criteria[self.criterion])
         if training.coded is not None:
@@ -373,23 +363,23 @@ class GenerativeForest(Learner):
             return self
         settings = self._settings()
         if self.smoothing == "auto":
-            settings = choose_smoothing(training, assigned, settings, seed)
+            settings = tuning.choose_smoothing(training, assigned, settings, seed)
         if self.min_spread == "auto" and has_scale(settings.leaf):
-            settings = settings._replace(min_spread=choose_spreads(training, assigned, settings))
+            settings = settings._replace(min_spread=tuning.choose_spreads(training, assigned, settings))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET
         if not training.columns.is_categorical[-1]:
-            target = target._replace(min_spread=choose_target_spread(training, assigned))
+            target = target._replace(min_spread=tuning.choose_target_spread(training, assigned))
         components, quantile = self._components(training, seed), None
         rows = training.schema, training.columns, training.table, assigned, settings, self.epsilon
         if components is not None:
             model = learn_mixtures(*rows, target, components)
         else:
             if self.leaf == "auto":
-                quantile = quantile_slots(training, assigned, settings, target, seed)
+                quantile = tuning.quantile_slots(training, assigned, settings, target, seed)
             model = learn_densities(*rows, target, quantile)
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
-        self.beta_ = choose_beta(model, training, assigned, seed)[0] if isinstance(beta, str) else beta
+        self.beta_ = tuning.choose_beta(model, training, assigned, seed)[0] if isinstance(beta, str) else beta
         if filled is not None:
             del model  # as large as what takes its place
             model = filled(settings, target, quantile)
@@ -407,7 +397,7 @@ class GenerativeForest(Learner):
         refuse_ranges(self.joint_.schema, evidence.cell_regions())
         return np.delete(evidence.value, self._target, axis=1)
 
-    def _components(self, training: Training, seed: int) -> LearnComponents | None:
+    def _components(self, training: targets.Training, seed: int) -> LearnComponents | None:
         """How the components of leaves that are mixtures are learned, if they are."""
         columns, table, target = training.columns, training.table, len(training.columns.slot) - 1
         is_full = self.target_in_leaf == "full"
@@ -527,5 +517,5 @@ class GenerativeForest(Learner):
 
     def _evidence(self, X: Any) -> Evidence:
         """Evidence of rows of features; nothing is known of the target."""
-        X = self._same_columns(as_table(X))
-        return read_others(self.joint_.schema, self._target, X, self.extra)
+        X = self._same_columns(targets.as_table(X))
+        return targets.read_others(self.joint_.schema, self._target, X, self.extra)

@@ -165,15 +165,6 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
                     raise ValueError(f"class_weight: expected weights above 0, got {share!r} for {name!r}")
         return np.asarray(weight * compute_sample_weight(self.class_weight, label))
 
-    def _read(self, X: Any, y: Any, rows: np.ndarray | None = None) -> Training:
-        training = super()._read(X, y, rows)
-        self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
-        return training
-
-    def _name_features(self, training: Training) -> None:
-        super()._name_features(training)
-        self.classes_ = np.array(training.schema.columns[-1].levels, dtype=training.label_dtype)
-
     def _learn(self, training: Training, assigned: AssignedRows, seed: int, filled: Filled | None = None) -> Any:
         rows = np.sort(np.random.default_rng(seed).permutation(len(training.X))[: FIXED.reference_rows])
         self.reference_ = training.X[rows, :-1]

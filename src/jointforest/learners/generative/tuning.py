@@ -8,15 +8,7 @@ from ...data.evidence import Evidence, build
 from ...models.box_forest.posterior import oob_log_density, tree_answers
 from ...models.box_forest.structure import Forest, tree_boxes
 from ...runtime.threads import chunks, map_ordered
-from ..leaf_fitting.densities import (
-    TARGET,
-    AssignedRows,
-    first_leaves,
-    first_trees,
-    join_leaves,
-    learn_densities,
-    rows_in_leaves,
-)
+from ..leaf_fitting import densities
 from ..leaf_fitting.fit import LeafSums, Settings, background, fit_tree, leaf_sums
 from ..leaf_fitting.quantile import choose_slots, misfit_slots, small_enough
 from ..leaf_fitting.statistics_kernels import log_density_by_slot
@@ -44,18 +36,22 @@ def choose_leaf_size(
     return grow._replace(tree=grow.tree._replace(min_samples_leaf=FIXED.leaf_sizes[best]))
 
 
-def _pilot_loss(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> np.ndarray:
+def _pilot_loss(training: Training, assigned: densities.AssignedRows, settings: Settings, seed: int) -> np.ndarray:
     """Losses of out-of-bag rows, as of `choose_beta`, by leaf densities with these settings."""
     rows = training.schema, training.columns, training.table, assigned
-    return choose_beta(learn_densities(*rows, settings, FIXED.pilot_epsilon, TARGET), training, assigned, seed)[1]
+    return choose_beta(
+        densities.learn_densities(*rows, settings, FIXED.pilot_epsilon, densities.TARGET), training, assigned, seed
+    )[1]
 
 
-def choose_smoothing(training: Training, assigned: AssignedRows, settings: Settings, seed: int) -> Settings:
-    """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best. The loss is that of
-    `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an earlier one only where
-    it is better by more than `Constants.smoothing_sigmas` standard errors."""
-    # The first candidate where no row is out of bag, or no feature has levels or atoms.
-    few = first_trees(assigned, FIXED.pilot_trees)
+def choose_smoothing(training: Training, assigned: densities.AssignedRows, settings: Settings, seed: int) -> Settings:
+    """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
+
+    The loss is that of `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an
+    earlier one only where it is better by more than `Constants.smoothing_sigmas` standard errors. The first candidate
+    where no row is out of bag, or no feature has levels or atoms.
+    """
+    few = densities.first_trees(assigned, FIXED.pilot_trees)
     features = training.schema.columns[:-1]
     candidates = [settings._replace(smoothing=rows) for rows in FIXED.smoothings]
     if not any(column.levels or column.atoms for column in features) or (few.weight > 0).all():
@@ -70,9 +66,13 @@ def choose_smoothing(training: Training, assigned: AssignedRows, settings: Setti
     return best
 
 
-def choose_beta(model: Forest, training: Training, assigned: AssignedRows, seed: int) -> tuple[float, np.ndarray]:
-    """The exponent that predicts out-of-bag rows best when some cells are hidden, and the loss of each row (n,). Trees
-    answer only for rows they were not grown on. (0, no losses) if there is no such row."""
+def choose_beta(
+    model: Forest, training: Training, assigned: densities.AssignedRows, seed: int
+) -> tuple[float, np.ndarray]:
+    """The exponent that predicts out-of-bag rows best when some cells are hidden, and the loss of each row (n,).
+
+    Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
+    """
     d = training.X.shape[1] - 1
     rng = judges_of(seed)
     rows = judging_rows(assigned, rng)
@@ -104,7 +104,7 @@ def judges_of(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 1, 0])
 
 
-def judging_rows(assigned: AssignedRows, rng: np.random.Generator) -> np.ndarray:
+def judging_rows(assigned: densities.AssignedRows, rng: np.random.Generator) -> np.ndarray:
     """Training rows, rising, that some tree was grown without: `Constants.beta_rows` of them at most."""
     judges = np.flatnonzero((assigned.weight == 0).any(axis=0))
     return np.sort(rng.permutation(judges)[: FIXED.beta_rows])
@@ -122,16 +122,18 @@ def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
 # ---- How wide the leaves of a generative forest are at least, as out-of-bag rows have it.
 
 
-def choose_spreads(training: Training, assigned: AssignedRows, settings: Settings) -> np.ndarray:
-    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves."""
-    # Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
-    # averaged with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says
-    # little of how wide leaves should be. 0.1 where no row is out of bag.
+def choose_spreads(training: Training, assigned: densities.AssignedRows, settings: Settings) -> np.ndarray:
+    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
+
+    Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
+    averaged with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says
+    little of how wide leaves should be. 0.1 where no row is out of bag.
+    """
     columns, table = training.columns, training.table
     n_trees = min(FIXED.spread_trees, len(assigned.trees.root))
-    first = first_leaves(assigned.trees)
+    first = densities.first_leaves(assigned.trees)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
-    marginal = join_leaves(columns, [background(columns, table)])
+    marginal = densities.join_leaves(columns, [background(columns, table)])
     known = np.ascontiguousarray(training.X.T)  # drawn cells do not judge
     atoms = np.where(np.isnan(known), np.int32(-1), table.codes)
 
@@ -144,7 +146,7 @@ def choose_spreads(training: Training, assigned: AssignedRows, settings: Setting
 
         def score(spread: float) -> np.ndarray:
             fitted = fit_tree(columns, table, sums, *box, settings._replace(min_spread=spread), numeric.tolist())
-            leaves = join_leaves(columns, [fitted])
+            leaves = densities.join_leaves(columns, [fitted])
             return log_density_by_slot(columns, leaves, marginal, known, atoms, leaf, out_of_bag, numeric)
 
         return [score(spread) for spread in FIXED.spreads]
@@ -154,13 +156,15 @@ def choose_spreads(training: Training, assigned: AssignedRows, settings: Setting
     return np.where((scores == 0).all(axis=0), FIXED.usual_spread, best)
 
 
-def choose_target_spread(training: Training, assigned: AssignedRows) -> float:
-    """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable."""
-    # Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
-    # means differ, which is most of the predictive spread. 0.1 where no row is out of bag.
+def choose_target_spread(training: Training, assigned: densities.AssignedRows) -> float:
+    """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
+
+    Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
+    means differ, which is most of the predictive spread. 0.1 where no row is out of bag.
+    """
     columns, table = training.columns, training.table
     slot, last = columns.slot[-1], len(columns.slot) - 1
-    first = first_leaves(assigned.trees)
+    first = densities.first_leaves(assigned.trees)
     rows = np.flatnonzero((assigned.weight == 0).any(axis=0))
     if not len(rows):
         return FIXED.usual_spread
@@ -169,7 +173,7 @@ def choose_target_spread(training: Training, assigned: AssignedRows) -> float:
     def one(t: int) -> np.ndarray:
         box = tree_boxes(assigned.trees, columns, t)
         sums = _sums(training, assigned, first, t, [last])
-        fitted = fit_tree(columns, table, sums, *box, TARGET._replace(min_spread=FIXED.spreads[0]), [last])
+        fitted = fit_tree(columns, table, sums, *box, densities.TARGET._replace(min_spread=FIXED.spreads[0]), [last])
         leaf = assigned.leaf_of[t, rows] - first[t]
         return np.stack([fitted.a[leaf, slot], fitted.b[leaf, slot]])
 
@@ -184,9 +188,9 @@ def choose_target_spread(training: Training, assigned: AssignedRows) -> float:
     return FIXED.target_spreads[int(np.argmax(scores))]
 
 
-def _sums(training: Training, assigned: AssignedRows, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
+def _sums(training: Training, assigned: densities.AssignedRows, first: np.ndarray, t: int, only: list[int]) -> LeafSums:
     """Sums of the rows in the leaves of tree t, of some columns."""
-    table, rows = training.table, rows_in_leaves(assigned, first, t)
+    table, rows = training.table, densities.rows_in_leaves(assigned, first, t)
     cells = table.values, table.codes
     return leaf_sums(training.columns, cells, table.spread, *rows, assigned.weight[t], only, table.drawn)
 
@@ -195,27 +199,27 @@ def _sums(training: Training, assigned: AssignedRows, first: np.ndarray, t: int,
 
 
 def quantile_slots(
-    training: Training, assigned: AssignedRows, settings: Settings, target: Settings, seed: int
+    training: Training, assigned: densities.AssignedRows, settings: Settings, target: Settings, seed: int
 ) -> np.ndarray:
     """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none. None where
     that lowers the out-of-bag log-likelihood, or worsens the out-of-bag predictions, by more than a standard error.
     None also where no row is out of bag."""
     columns = training.columns
     none = np.zeros(len(columns.step), bool)
-    few = first_trees(assigned, FIXED.pilot_trees)
+    few = densities.first_trees(assigned, FIXED.pilot_trees)
     rows = judging_rows(few, judges_of(seed))
     if not len(rows) or not (columns.is_categorical[:-1] == 0).any():
         return none
     evidence, drawn = build(training.schema, training.X[rows]), few.weight[:, rows] > 0
 
-    def learned(trees: AssignedRows, slots: np.ndarray) -> Forest:
+    def learned(trees: densities.AssignedRows, slots: np.ndarray) -> Forest:
         table = training.table
-        return learn_densities(
+        return densities.learn_densities(
             training.schema, columns, table, trees, settings, FIXED.pilot_epsilon, target, quantile=slots
         )
 
     def fits(slots: np.ndarray) -> bool:
-        one = learned(first_trees(assigned, 1), slots)
+        one = learned(densities.first_trees(assigned, 1), slots)
         return small_enough(len(one.leaves.pieces.log_weight), len(assigned.trees.root))
 
     def gains(slots: np.ndarray) -> list[np.ndarray]:

@@ -1,7 +1,5 @@
 """Kernels: what a split gains, from the statistics of groups of rows, by criterion; and the best cut of groups."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels: grow one tree on ranks, whatever the learner; what differs is the criterion (`criterion_kernels`)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...models.box_forest.leaves.level_kernels import has_level

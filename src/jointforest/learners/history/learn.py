@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from ...data.discretization.dependence import mutual_information
 from ...data.discretization.discretizer import codes_of
-from ...models.history.columns import Coded, HistoryColumns, code_histories, last_known, no_expectations
+from ...models.history import contexts
+from ...models.history.columns import (
+    GAP,
+    Coded,
+    Expectations,
+    HistoryColumns,
+    code_histories,
+    last_known,
+    no_expectations,
+)
 from ...models.history.history_model import HistoryModel
-from ...models.history.known_kernels import cell_log_probabilities
+from ...models.history.impute import AFTER, BEFORE, BETWEEN, impute_codes, line_of
+from ...models.history.known_kernels import cell_log_probabilities, expected_classes
 from ...models.history.records import Histories, empty_state, of_subjects
 from ...runtime.threads import map_ordered
-from .constants import Constants
-from .expectations import choose_expectations
-from .lines import learn_line_shares
-from .order import order_rows, others_of, take_subjects
+from .constants import FIXED, Constants
 from .prepare import Prepared, with_changes
-from .targets import targets_of
-from .trees import HistoryTree, Target, conditionals_of, learn_target
+from .trees import HistoryTree, Target, TargetRows, conditionals_of, grow_values, learn_target
 
 Tell = Callable[[str], None]
 
@@ -54,11 +62,7 @@ def _code(columns: HistoryColumns, prepared: Prepared) -> Coded:
 
 
 def _learn_all(
-    columns: HistoryColumns,
-    histories: Histories,
-    targets: list[Target],
-    seed: int,
-    constants: Constants,
+    columns: HistoryColumns, histories: Histories, targets: list[Target], seed: int, constants: Constants
 ) -> list[tuple[Target, list[HistoryTree]]]:
     """The trees of all targets, those with most work first."""
     layout = columns.layout
@@ -132,3 +136,290 @@ def _judge(columns: HistoryColumns, prepared: Prepared, seed: int, constants: Co
     start = np.concatenate([[0], np.cumsum(length)])
     rows = np.repeat(coded.histories.start[judged] - start[:-1], length) + np.arange(start[-1])
     return float((of_cell[:, 0] + coded.row_base[rows, 0]).mean())
+
+
+# ---- The order in which the columns of a row are drawn, and which other columns each one looks at.
+
+
+def take_subjects(histories: Histories, n_rows: int, seed: int) -> np.ndarray:
+    """Some subjects, drawn at random, with about ``n_rows`` rows together: ascending numbers."""
+    length = np.diff(histories.start)
+    chosen = np.random.default_rng([seed, 1]).permutation(len(length))
+    return np.sort(chosen[: 1 + np.searchsorted(np.cumsum(length[chosen]), n_rows)])
+
+
+def order_rows(columns: HistoryColumns, histories: Histories) -> list[int]:
+    """Numbers of the row variables in the order in which they are to be drawn.
+
+    The time since the row before comes first. Columns of levels that mostly stay follow, those that stay most often
+    first, because what comes after them then keeps to them. The others follow in the order in which a maximum spanning
+    tree of mutual information (Prim 1957) reaches them from these, or from the column that the others say most about.
+    """
+    d = len(columns.rows)
+    stays = np.array([stay_share(histories, j) for j in range(d)])
+    is_gap = np.array([variable.source == GAP for variable in columns.rows])
+    levels = np.array([variable.coding.column.is_categorical for variable in columns.rows])
+    steady = levels & (stays >= FIXED.steady_share) & ~is_gap
+    placed = np.flatnonzero(is_gap).tolist() + sorted(np.flatnonzero(steady).tolist(), key=lambda j: -stays[j])
+    information = row_information(histories)
+    information[is_gap] = information[:, is_gap] = 0.0
+    rest = [j for j in range(d) if j not in placed]
+    while rest:
+        hubs = [j for j in placed if not is_gap[j]]
+        reach = information[np.ix_(rest, hubs)].max(axis=1) if hubs else information[np.ix_(rest, rest)].sum(axis=1)
+        placed.append(rest.pop(int(np.argmax(reach))))
+    return placed
+
+
+def stay_share(histories: Histories, j: int) -> float:
+    """Share of rows after the first in which a column has the code of the row before."""
+    code = histories.code[:, j]
+    later = np.ones(len(code), dtype=bool)
+    later[histories.start[:-1]] = False
+    same = np.concatenate([[False], code[1:] == code[:-1]])
+    return float(same[later].mean()) if later.any() else 0.0
+
+
+def row_information(histories: Histories) -> np.ndarray:
+    """Mutual information of each two columns of a row, (d, d), from classes of codes; 0 on the diagonal."""
+    classes = np.minimum(histories.code // FIXED.codes_a_class, FIXED.classes - 1).astype(np.int32)
+    found = mutual_information(classes, np.full(classes.shape[1], FIXED.classes))
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def others_of(columns: HistoryColumns, histories: Histories) -> list[list[int]]:
+    """For each column of a row the other columns that its contexts have: the most informative ones, ascending."""
+    d = len(columns.rows)
+    if d - 1 <= FIXED.others:
+        return [[i for i in range(d) if i != j] for j in range(d)]
+    ranked = np.argsort(-row_information(histories), axis=1, kind="stable")
+    return [sorted([i for i in ranked[j].tolist() if i != j][: FIXED.others]) for j in range(d)]
+
+
+# ---- How much imputed means follow the straight line between known neighbours, learned from cells that are hidden.
+
+
+def split_off(histories: Histories, seed: int, constants: Constants) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of subjects to learn a trial model from, and of others whose cells it imputes; both ascending."""
+    sample = take_subjects(histories, constants.line_rows, seed)
+    mixed = np.random.default_rng([seed, 4]).permutation(sample)
+    rows = np.cumsum(np.diff(histories.start)[mixed])
+    n = np.searchsorted(rows, constants.judged_line_share * rows[-1])
+    return np.sort(mixed[n:]), np.sort(mixed[:n])
+
+
+def learn_line_shares(
+    columns: HistoryColumns,
+    histories: Histories,
+    prepared: Prepared,
+    learn: Callable[[Histories], HistoryModel],
+    seed: int,
+    constants: Constants,
+) -> np.ndarray:
+    """Weights of the line for each column of a row, float64 (d, 3): by least squares over hidden cells.
+
+    They are lower by one standard error, so that few cells or a few large errors do not move the means.
+
+    A fifth of the numbers of some subjects is hidden, and imputed by a model that is learned from others. Both come
+    from a small sample: a larger one takes longer, and changes the weights little.
+    """
+    numbers = [j for j, v in enumerate(columns.rows) if v.source >= 0 and not v.coding.column.is_categorical]
+    kept, judged = split_off(histories, seed, constants)
+    found = np.zeros((len(columns.rows), 3))
+    if not numbers or not len(judged):
+        return found
+    rows = prepared.rows
+    length = rows.length[judged]
+    start = np.concatenate([[0], np.cumsum(length)])
+    at = np.repeat(rows.start[judged] - start[:-1], length) + np.arange(start[-1])
+    truth, time = prepared.X[at], None if rows.time is None else rows.time[at]
+    X, rng = truth.copy(), np.random.default_rng([seed, 5])
+    for j in numbers:
+        X[rng.random(len(X)) < constants.hidden_share, columns.rows[j].source] = np.nan
+    trial = learn(of_subjects(histories, kept))
+    coded = code_histories(columns, start, X, time, length, empty_is_unknown=True)
+    (means,) = impute_codes(trial, X, coded, time, "mean", 1, constants.line_hypotheses, seed)
+    for j in numbers:
+        source = columns.rows[j].source
+        line, sides = line_of(start, time, X[:, source])
+        for k in (BETWEEN, AFTER, BEFORE):
+            at = np.flatnonzero((sides == k) & ~np.isnan(line) & ~np.isnan(truth[:, source]))
+            if len(at) >= constants.fewest_hidden:
+                away, error = line[at] - means[at, source], truth[at, source] - means[at, source]
+                total = max(away @ away, 1e-300)
+                share = (away @ error) / total
+                uncertain = np.sqrt(((error - share * away) ** 2 * away**2).sum()) / total
+                found[j, k] = np.clip(share - constants.line_doubt * uncertain, 0.0, 1.0)
+    return found
+
+
+# ---- Trees that tell the expected code of a number from the columns before it in its row.
+
+
+Others = Sequence[Sequence[int]]
+"""For each column of a row the other columns that its contexts have."""
+
+
+class ExpectationTree(NamedTuple):
+    """The tree of one column; its children count from its own first node."""
+
+    kind: np.ndarray
+    column: np.ndarray
+    threshold: np.ndarray
+    child: np.ndarray
+
+
+def choose_expectations(
+    columns: HistoryColumns, histories: Histories, others: Others, seed: int, constants: Constants
+) -> Expectations:
+    """Expectation trees of the columns of numbers whose held-out cells are more probable with them."""
+    candidates = [j for j, variable in enumerate(columns.rows) if not variable.coding.column.is_categorical]
+    subjects = take_subjects(histories, constants.order_rows, seed)
+    n_judged = int(len(subjects) * constants.judged_share)
+    judged = np.sort(np.random.default_rng([seed, 3]).permutation(subjects)[:n_judged])
+    train, test = of_subjects(histories, np.setdiff1d(subjects, judged)), of_subjects(histories, judged)
+    if n_judged == 0 or not candidates:
+        return columns.expectations
+
+    def work(j: int) -> ExpectationTree | None:
+        tree = grow_expectation(columns, train, others, j, seed, constants)
+        if len(tree.child) == 1:  # the columns before say nothing
+            return None
+        beside = replace(columns, expectations=_joined({j: tree}, len(columns.rows)))
+        scores = [_judge_expectations(one, train, test, others, j, seed, constants) for one in (columns, beside)]
+        return grow_expectation(columns, histories, others, j, seed, constants) if scores[1] > scores[0] else None
+
+    trees = list(map_ordered(work, [(j,) for j in candidates]))
+    found = {j: tree for j, tree in zip(candidates, trees, strict=True) if tree is not None}
+    return _joined(found, len(columns.rows))
+
+
+def grow_expectation(
+    columns: HistoryColumns, histories: Histories, others: Others, j: int, seed: int, constants: Constants
+) -> ExpectationTree:
+    """A tree on the number of the row, constant columns and earlier columns; leaves hold -1 - their mean code."""
+    start, earlier = histories.start, [i for i in others[j] if i < j]
+    known = np.flatnonzero(histories.code[:, j] > 0)
+    subject = np.repeat(np.arange(len(start) - 1), np.diff(start))[known]
+    constant = range(len(columns.head) - int(columns.has_length))
+    asked = [(contexts.POSITION, 0), *((contexts.HEAD, v) for v in constant), *((contexts.NOW, i) for i in earlier)]
+    values = [count_bins(known - start[subject])]
+    values += [histories.head[subject, v] for v in constant] + [histories.code[known, i] for i in earlier]
+    code = histories.code[known, j].astype(np.int32)
+    coarse = replace(constants, min_rows=constants.expectation_rows)
+    rows = TargetRows(np.array(values).astype(np.uint8), code)
+    grown, n = grow_values(
+        rows, columns.rows[j].coding.n_codes, len(columns.head) + 2 * len(columns.rows) + j, seed, coarse
+    )
+    ends = zip(grown.start[:n].tolist(), grown.stop[:n].tolist(), strict=True)
+    mean = np.array([code[grown.rows[a:b]].mean() if b > a else 1.0 for a, b in ends])
+    child = np.where(grown.feature[:n] < 0, -1 - np.floor(mean + 0.5).astype(np.int64), grown.child[:n])
+    kind, column = (np.array([*part, 0], dtype=np.int16)[grown.feature[:n]] for part in zip(*asked, strict=True))
+    return ExpectationTree(kind, column, grown.threshold[:n].astype(np.int16), child)
+
+
+def _joined(trees: dict[int, ExpectationTree], d: int) -> Expectations:
+    """The trees of some of d columns as the arrays of kernels."""
+    found, n_nodes = no_expectations(d), 0
+    for j, tree in trees.items():
+        found.root[j] = n_nodes
+        moved = tree._replace(child=np.where(tree.child >= 0, tree.child + n_nodes, tree.child))
+        found = Expectations(found.root, *(np.concatenate(two) for two in zip(found[1:], moved, strict=True)))
+        n_nodes += len(tree.child)
+    return found
+
+
+def _judge_expectations(
+    columns: HistoryColumns, train: Histories, test: Histories, others: Others, j: int, seed: int, constants: Constants
+) -> float:
+    """Mean log-probability of the codes of column j in later rows of the test subjects."""
+    layout = columns.layout
+    target = targets_of(columns, others)[layout.n_head + len(columns.rows) + j]
+    n, n_codes = len(test.code), int(layout.n_codes[j])
+    trees = conditionals_of([(target, learn_target(layout, train, target, seed, constants))], layout)
+    state = empty_state(1, layout.n_head, len(columns.rows))
+    observed, expected = np.empty(n, dtype=np.int64), np.empty((n, n_codes), dtype=np.float32)
+    m = expected_classes(layout, trees, test, target.number, contexts.CODE, state, np.empty(64), observed, expected)
+    return float(np.log(expected[np.arange(m), observed[:m]] + 1e-9).mean()) if m else 0.0
+
+
+def count_bins(n: np.ndarray) -> np.ndarray:
+    """Counts as contexts: see `memory_kernels.count_bin`."""
+    beyond = np.minimum(32 + (4.0 * np.log2(np.maximum(n, 32) / 32.0)).astype(np.int64), 127)
+    return np.where(n <= 32, np.maximum(n, 0), beyond)
+
+
+# ---- What the trees of each target may look at.
+
+
+OWN = (contexts.LAG2, contexts.FIRST, contexts.BACK, contexts.KNOWN, contexts.CHANGES, contexts.RUN, contexts.DISTINCT)
+"""Memories of the column itself."""
+OWN_NUMBER = (contexts.MEAN, contexts.LOW, contexts.HIGH, contexts.FROM_FIRST, contexts.FROM_LAG2, contexts.FROM_MEAN)
+"""Those that need an order of the codes."""
+BESIDE_EXPECTED = (
+    contexts.EXPECTED,
+    contexts.FROM_EXPECTED,
+    contexts.EXCESS,
+    contexts.LAST_EXCESS,
+    contexts.FROM_USUAL,
+)
+"""Those of columns with an expectation tree."""
+
+
+def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list[Target]:
+    """All targets; ``others[j]`` are the columns of a row whose codes the contexts of column j have."""
+    h, d = len(columns.head), len(columns.rows)
+    constant = range(h - int(columns.has_length))
+    found = []
+    for v, variable in enumerate(columns.head):
+        asked = [(contexts.HEAD, u) for u in range(v)]
+        coding = variable.coding
+        found.append(_target(v, coding.n_codes, not coding.column.is_categorical, coding.has_missing, asked, ()))
+    for j, variable in enumerate(columns.rows):
+        coding, earlier = variable.coding, [i for i in others[j] if i < j]
+        of_head = [(contexts.HEAD, u) for u in constant]
+        length = [(contexts.LENGTH, 0)] if columns.has_length else []
+        is_number = not coding.column.is_categorical
+        asked = length + of_head + [(contexts.NOW, i) for i in earlier]
+        if coding.change is not None:
+            asked.append((contexts.POSITION, 0))
+        may_miss = coding.has_missing or variable.source == GAP  # no row is before a first one
+        found.append(_target(h + j, coding.n_codes, is_number, may_miss, asked, ()))
+    for j, variable in enumerate(columns.rows):
+        coding, earlier = variable.coding, [i for i in others[j] if i < j]
+        is_number = not coding.column.is_categorical
+        asked = [
+            (contexts.POSITION, 0),
+            *([(contexts.LENGTH, 0), (contexts.REMAINING, 0)] if columns.has_length else []),
+        ]
+        asked += [(contexts.HEAD, u) for u in constant]
+        asked += [(contexts.PREVIOUS, i) for i in (*others[j], j)]
+        asked += [(kind, i) for i in earlier for kind in (contexts.NOW, contexts.CHANGED)]
+        asked += [(kind, j) for kind in OWN + (OWN_NUMBER if is_number else ())]
+        if coding.change is not None:
+            asked.append((contexts.LAST_CHANGE, j))
+        has_expected = columns.expectations.root[j] >= 0
+        asked += [(kind, j) for kind in (BESIDE_EXPECTED if has_expected else ())]
+        sorts: tuple[int, ...] = (
+            (contexts.SOURCE, contexts.OFFSET_FIRST, contexts.OFFSET_MEAN, contexts.CODE)
+            if is_number
+            else (contexts.SOURCE, contexts.CODE)
+        )
+        if has_expected:
+            sorts = (contexts.OFFSET_USUAL, *sorts)
+        may_miss = coding.has_missing and variable.source != GAP
+        found.append(_target(h + d + j, coding.n_targets, is_number, may_miss, asked, sorts))
+    return found
+
+
+def _target(
+    number: int,
+    n_codes: int,
+    is_number: bool,
+    may_miss: bool,
+    asked: Sequence[tuple[int, int]],
+    sorts: tuple[int, ...],
+) -> Target:
+    kinds = np.array([kind for kind, _ in asked], dtype=np.int16)
+    return Target(number, n_codes, is_number, may_miss, kinds, np.array([i for _, i in asked], dtype=np.int16), sorts)

@@ -252,7 +252,7 @@ def repeats(scale: Scale, x: np.ndarray, is_first: np.ndarray) -> np.ndarray:
     same = (np.concatenate([[False], code[1:] == code[:-1]]) & ~is_first) & (code < scale.n_codes)
     equal = same & np.concatenate([[False], x[1:] == x[:-1]])
     unit = scale.step if scale.step > 0 else 0.0
-    by_chance = np.where(same, np.exp(log_base) * (unit if scale.step > 0 else float(_is_points(scale))), 0.0)
+    by_chance = np.where(same, np.exp(log_base) * (unit if scale.step > 0 else float(scale.is_point.all())), 0.0)
     n = np.bincount(code[same], minlength=scale.n_codes).astype(np.float64)
     met = np.bincount(code[equal], minlength=scale.n_codes)
     chance = np.bincount(code[same], by_chance[same], scale.n_codes)
@@ -261,10 +261,6 @@ def repeats(scale: Scale, x: np.ndarray, is_first: np.ndarray) -> np.ndarray:
     # a code with nearly all of its mass at one value repeats by chance
     none = single_values(scale) | (chance >= 0.9 * n) | (found < 0.01)
     return np.where(none, 0.0, found)
-
-
-def _is_points(scale: Scale) -> bool:
-    return bool(scale.is_point.all())
 
 
 def _excess(met: Any, chance: Any, n: Any) -> Any:

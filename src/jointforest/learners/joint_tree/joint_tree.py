@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,19 +15,11 @@ from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import map_ordered
-from ..base import (
-    MAX_FEATURES,
-    TableLearner,
-    TableRows,
-    count_features,
-    draw_bootstrap,
-    fewest_rows,
-    trial_rows,
-    warn_leaf_size,
-)
+from .. import base
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
-from ..chow_liu_leaves.conditional_ranks import ConditionalRanks, conditional_ranks
+from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
+from ..chow_liu_leaves.learn import chow_liu_tree
 from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, fill_chow_liu, on_own_scales
 from ..growing.criterion_kernels import ENTROPY, GINI
 from ..growing.grow import RankTree, rank
@@ -45,7 +37,7 @@ ALL_WAYS = (*CHOW_LIU_WAYS, INDEPENDENT)
 
 
 @dataclass(eq=False, repr=False)
-class JointTree(TableLearner):
+class JointTree(base.TableLearner):
     """Learn the joint distribution of a table with a joint probability tree.
 
     A tree whose splits are judged on all columns at once: each split lessens the impurity of the other columns,
@@ -114,7 +106,7 @@ class JointTree(TableLearner):
     max_depth: int | None = parameter(None, Number(1, whole=True), None)
     max_leaf_nodes: int | None = parameter(None, Number(2, whole=True), None)
     min_impurity_decrease: str | float = parameter("auto", "auto", Number(0, 1))
-    max_features: str | int | float | None = parameter(None, *MAX_FEATURES)
+    max_features: str | int | float | None = parameter(None, *base.MAX_FEATURES)
     bootstrap: bool = parameter(True, *FLAG)
     leaf: str = parameter("auto", "auto", *LEAF_DENSITIES, "chow_liu")
     quantile_epsilon: float = parameter(0.01, Number(1e-6, 1))
@@ -125,19 +117,19 @@ class JointTree(TableLearner):
 
     def _check(self) -> None:
         super()._check()
-        fewest_rows(self.min_samples_leaf, 1)
+        base.fewest_rows(self.min_samples_leaf, 1)
 
-    def _learn(self, rows: TableRows, weight: np.ndarray | None, seed: int) -> Distribution:
-        least = fewest_rows(self.min_samples_leaf, len(rows.X))
+    def _learn(self, rows: base.TableRows, weight: np.ndarray | None, seed: int) -> Distribution:
+        least = base.fewest_rows(self.min_samples_leaf, len(rows.X))
         way = self._preferred(CHOW_LIU_WAYS, rows, weight, seed, least) if self.leaf == "chow_liu" else INDEPENDENT
         return self._made(way, rows, weight, seed, self.n_estimators, least)
 
     def _learn_and_compare(
-        self, rows: TableRows, weight: np.ndarray | None, seed: int
+        self, rows: base.TableRows, weight: np.ndarray | None, seed: int
     ) -> tuple[Distribution, list[LostPair]]:
         if self.leaf != "auto":
             return super()._learn_and_compare(rows, weight, seed)
-        least = fewest_rows(self.min_samples_leaf, len(rows.X))
+        least = base.fewest_rows(self.min_samples_leaf, len(rows.X))
         first = self._made(INDEPENDENT, rows, weight, seed, 1, least)
         lost = lost_pairs(first, rows.X, weight)
         way = self._preferred(ALL_WAYS, rows, weight, seed, least) if lost else INDEPENDENT
@@ -146,7 +138,7 @@ class JointTree(TableLearner):
         model = self._made(way, rows, weight, seed, self.n_estimators, least)
         return model, lost_pairs(model, rows.X, weight)
 
-    def _learn_batches(self, sampled: Sampled, rows: TableRows, seed: int) -> Distribution:
+    def _learn_batches(self, sampled: Sampled, rows: base.TableRows, seed: int) -> Distribution:
         weight, least = sampled.weight, self._least_of_sample(rows, sampled.sample.n)
         way = INDEPENDENT
         if self.leaf == "chow_liu":
@@ -161,11 +153,11 @@ class JointTree(TableLearner):
         return fill_chow_liu(sampled, table, assigned.trees, seed, self.epsilon)
 
     def _preferred(
-        self, ways: Sequence[str], rows: TableRows, weight: np.ndarray | None, seed: int, least: float
+        self, ways: Sequence[str], rows: base.TableRows, weight: np.ndarray | None, seed: int, least: float
     ) -> str:
         """The way to learn with so many rows in a leaf that held-out rows prefer, on trial; the first where rows are
         few."""
-        kept, held = trial_rows(len(rows.X), seed)
+        kept, held = base.trial_rows(len(rows.X), seed)
         if len(held) < FIXED.trial_fewest_rows:
             return ways[0]
         few, of_kept = min(self.n_estimators, FIXED.trial_trees), None if weight is None else weight[kept]
@@ -177,7 +169,7 @@ class JointTree(TableLearner):
         return ways[int(np.argmax([np.average(one, weights=of_held) for one in log_densities]))]
 
     def _made(
-        self, way: str, rows: TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+        self, way: str, rows: base.TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
     ) -> Distribution:
         """The first trees, with so many rows in a leaf."""
         if way != INDEPENDENT:
@@ -188,7 +180,7 @@ class JointTree(TableLearner):
         return BoxForest(learn_densities(rows.schema, rows.columns, rows.cells, assigned, settings, self.epsilon))
 
     def _grow_on_codes(
-        self, way: str, rows: TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
+        self, way: str, rows: base.TableRows, weight: np.ndarray | None, seed: int, n_trees: int, least: float
     ) -> tuple[CodedRows, AssignedRows]:
         """The first trees for Chow-Liu leaves, and the codes that they are grown on."""
         table = on_own_scales(rows, weight)
@@ -198,11 +190,11 @@ class JointTree(TableLearner):
     def _sampled_rows(self) -> int:
         return MOST_ROWS
 
-    def _least_of_sample(self, rows: TableRows, n: int) -> float:
+    def _least_of_sample(self, rows: base.TableRows, n: int) -> float:
         """Fewest rows in a leaf, of a sample whose table of n fills it."""
-        return max(fewest_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
+        return max(base.fewest_rows(self.min_samples_leaf, n) * len(rows.X) / n, 1.0)
 
-    def _structure(self, rows: TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
+    def _structure(self, rows: base.TableRows, n: int, weight: np.ndarray | None, seed: int, sizes: Sizes) -> Structure:
         assigned = self._grow(rows, weight, seed, self.n_estimators, self._least_of_sample(rows, n))
         settings = self._leaf_settings()
         return Structure(rows.schema, rows.columns, rows.cells, assigned, settings, None, seed, first=rows.first)
@@ -213,7 +205,7 @@ class JointTree(TableLearner):
 
     def _grow(
         self,
-        rows: TableRows,
+        rows: base.TableRows,
         of_rows: np.ndarray | None,
         seed: int,
         n_trees: int,
@@ -225,14 +217,14 @@ class JointTree(TableLearner):
         schema, columns, cells = rows.schema, rows.columns, rows.filled
         judges = judging(schema, self.targets, self.features, self.splitters)
         n = len(cells)
-        warn_leaf_size(least, n)
+        base.warn_leaf_size(least, n)
         settings = JointSettings(
             criterion=CRITERIA[self.criterion],
             min_weight=least,
             max_depth=self.max_depth,
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=None if isinstance(self.min_impurity_decrease, str) else self.min_impurity_decrease,
-            max_features=count_features(self.max_features, max(int(judges.any(axis=1).sum()), 1)),
+            max_features=base.count_features(self.max_features, max(int(judges.any(axis=1).sum()), 1)),
         )
         ranks = rank(columns, cells)
         is_ordered = np.array([c.kind == "ordered" for c in schema.columns], dtype=np.uint8)
@@ -243,7 +235,7 @@ class JointTree(TableLearner):
         is_forest = self.n_estimators > 1
 
         def one(t: int) -> tuple[RankTree, np.ndarray, np.ndarray]:
-            weight = draw_bootstrap(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
+            weight = base.draw_bootstrap(n, n, True, seed, t) if is_forest and self.bootstrap else np.ones(n)
             weight = weight if of_rows is None else weight * of_rows
             tree, node = grow_joint(data, ranks, weight, judges, settings, seed, t)
             return tree, node, weight
@@ -302,3 +294,107 @@ def _members(schema: Schema, what: str, names: Sequence[str] | None) -> np.ndarr
     members = np.zeros(len(schema.columns), dtype=bool)
     members[numbers] = True
     return members
+
+
+# ---- What is left of each column when a neighbour in the table's Chow-Liu tree is known: targets of joint trees.
+# ---- Leaves that hold a Chow-Liu tree model the dependence of neighbours, so a split is worth only what it adds to
+# ---- that. If the tree were all there is to the table, a column would be independent of a further one given its
+# ---- neighbour on the way there; so a split by the further one is judged by what that neighbour leaves of the column.
+
+
+class ConditionalRanks(NamedTuple):
+    """Targets that are no columns of the table.
+
+    Attributes
+    ----------
+    values : float64 array (n, q)
+        Ranks in (0, 1), evenly spread over the rows that have the neighbour's code; NaN where the column is missing.
+    column : int array (q,)
+        Whose rest it is.
+    judges : bool array (d, q)
+        Whether a split by column j is judged by it.
+    """
+
+    values: np.ndarray
+    column: np.ndarray
+    judges: np.ndarray
+
+
+def conditional_ranks(table: CodedRows, weight: np.ndarray | None, seed: int) -> ConditionalRanks:
+    """The conditional ranks of each column given each of its neighbours, from rows of weights (n,) or None."""
+    n, d = table.codes.shape
+    n_codes = np.array([scale.n_codes for scale in table.scales])
+    is_ordered = np.array([not column.is_categorical for column in table.schema.columns])
+    near = _neighbours(*chow_liu_tree(table.codes, n_codes, is_ordered))
+    weight = np.ones(n) if weight is None else weight
+    values, column, judges = [np.empty((n, 0))], [], []
+    for k in range(d):
+        toward = _first_steps(near, k)
+        for m in near[k]:
+            code = table.codes[:, m]
+            for t, x in enumerate(_targets(table.rows.filled[:, k], int(n_codes[k]), bool(is_ordered[k]))):
+                if _left(x, code, weight) > CHOW_LIU.least_left:
+                    values.append(_ranks(x, code, weight, np.random.default_rng([seed, k, m, t]))[:, None])
+                    column.append(k)
+                    judges.append(toward == m)
+    return ConditionalRanks(
+        np.concatenate(values, axis=1), np.array(column, int), np.array(judges, bool).reshape(-1, d).T
+    )
+
+
+def _neighbours(order: np.ndarray, parent: np.ndarray) -> list[list[int]]:
+    """Columns next to each column of a tree."""
+    near: list[list[int]] = [[] for _ in order]
+    for k, above in enumerate(parent.tolist()):
+        if above >= 0:
+            near[order[k]].append(int(order[above]))
+            near[order[above]].append(int(order[k]))
+    return near
+
+
+def _first_steps(near: list[list[int]], k: int) -> np.ndarray:
+    """The neighbour of column k on the way to each column, (d,); -1 of k itself."""
+    step = np.full(len(near), -1)
+    for m in near[k]:
+        reached = [(m, k)]
+        for here, before in reached:
+            step[here] = m
+            reached += [(further, here) for further in near[here] if further != before]
+    return step
+
+
+def _targets(code: np.ndarray, n_codes: int, is_ordered: bool) -> list[np.ndarray]:
+    """What is predicted of a column's codes (n,), NaN where missing: the code, or whether it is some level."""
+    if is_ordered:
+        return [code]
+    count = np.bincount(code[~np.isnan(code)].astype(int), minlength=n_codes)
+    common = np.argsort(-count, kind="stable")[: min(CHOW_LIU.target_levels, max(n_codes - 1, 1))]
+    return [np.where(np.isnan(code), np.nan, code == level) for level in common]
+
+
+def _left(x: np.ndarray, code: np.ndarray, weight: np.ndarray) -> float:
+    """Share of the variance of x (n,) that a neighbour's codes leave; 0 of a constant."""
+    known = ~np.isnan(x) & (weight > 0.0)
+    if not known.any():
+        return 0.0
+    x, code, weight = x[known], code[known], weight[known]
+    x = x - np.average(x, weights=weight)
+    mean = np.bincount(code, weight * x) / np.maximum(np.bincount(code, weight), 1e-300)
+    of_all = weight @ x**2
+    return float(weight @ (x - mean[code]) ** 2 / of_all) if of_all > 0.0 else 0.0
+
+
+def _ranks(x: np.ndarray, code: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rank of each x (n,) among the rows with its code, by weight, in (0, 1), ties in random order; NaN where missing.
+
+    So the rest is independent of the neighbour, in its mean and in its spread; the noise test counts on both.
+    """
+    known = np.flatnonzero(~np.isnan(x) & (weight > 0.0))
+    known = known[np.lexsort((rng.random(len(known)), x[known], code[known]))]
+    ends = np.cumsum(weight[known])
+    first = np.searchsorted(code[known], code[known])
+    last = np.searchsorted(code[known], code[known], side="right") - 1
+    below = (ends - weight[known])[first]
+    out = np.full(len(x), np.nan)
+    out[known] = (ends - 0.5 * weight[known] - below) / (ends[last] - below)
+    return out

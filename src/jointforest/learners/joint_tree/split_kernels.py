@@ -1,7 +1,5 @@
 """Kernels of joint trees: the best split of a node by one column, and whether chance explains it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -13,20 +13,8 @@ from ...data.schema import Columns
 from ...models.box_forest.leaves.family_kernels import FAMILIES, NO_SCALE
 from ...models.box_forest.leaves.levels import Layout, WideLevels, layout, one_column, side_by_side
 from ...models.box_forest.leaves.table import NORMAL, STUDENT, Pieces
+from . import statistics_kernels
 from .constants import FIXED
-from .statistics_kernels import (
-    atom_masses,
-    level_counts,
-    level_masses,
-    mass_beyond,
-    means_and_spreads,
-    numeric_statistics,
-    standard_spread,
-    truncated_location,
-    truncated_mle,
-    wide_level_counts,
-    wide_level_masses,
-)
 
 # ---- What the rows of each leaf of a tree add up to: all that leaf densities of independent columns are made from.
 
@@ -91,13 +79,15 @@ def leaf_sums(
         if not columns.is_categorical[j]:
             at = columns.atoms_of(slot)
             on = np.zeros((n_leaves, at.stop - at.start))
-            numeric_statistics(values[j], codes[j], rows, start, weight, unit[slot], on, off_atoms[slot], absent)
+            statistics_kernels.numeric_statistics(
+                values[j], codes[j], rows, start, weight, unit[slot], on, off_atoms[slot], absent
+            )
             atoms[:, at] = on
         elif where.place[slot] < 0:
             wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, columns.n_levels(slot), absent)
         else:
             counts = np.zeros((n_leaves, columns.n_levels(slot)))
-            level_counts(codes[j], rows, start, weight, counts, absent)
+            statistics_kernels.level_counts(codes[j], rows, start, weight, counts, absent)
             levels[:, narrow_at(columns, where, slot)] = counts
         missing[:, j] = absent
         if drawn is not None:
@@ -116,7 +106,7 @@ def _listed(
 ) -> ListedLevels:
     """Levels of one column of many levels; weights of missing cells (l,) are written."""
     listed = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), np.empty(len(rows))
-    n = wide_level_counts(codes, rows, start, weight, np.zeros(n_levels), listed, missing)
+    n = statistics_kernels.wide_level_counts(codes, rows, start, weight, np.zeros(n_levels), listed, missing)
     return ListedLevels(*(x[:n].copy() for x in listed))
 
 
@@ -357,7 +347,7 @@ def fit_tree(
                 wide[-1 - place] = _wide_column(sums.wide[-1 - place], *how)
             else:
                 mass, places = np.empty((n_leaves, n_levels)), narrow_at(columns, where, slot)
-                level_masses(np.ascontiguousarray(sums.levels[:, places]), *how, mass)
+                statistics_kernels.level_masses(np.ascontiguousarray(sums.levels[:, places]), *how, mass)
                 level_mass[:, places] = mass
             continue
         at = columns.atoms_of(slot)
@@ -367,7 +357,7 @@ def fit_tree(
         if at.stop > at.start:
             value, share, atoms = columns.atom_value[at], table.atom_share[at], np.ascontiguousarray(sums.atoms[:, at])
             box, mass = (np.ascontiguousarray(lo[:, slot]), np.ascontiguousarray(hi[:, slot])), np.empty(atoms.shape)
-            atom_masses(value, share, atoms, off_atoms, *box, float(settings.smoothing), mass)
+            statistics_kernels.atom_masses(value, share, atoms, off_atoms, *box, float(settings.smoothing), mass)
             atom_mass[:, at] = mass
         step = float(columns.step[slot])
         lo[:, slot], hi[:, slot] = _support(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
@@ -400,7 +390,7 @@ def fit_tree(
 def _wide_column(listed: ListedLevels, pseudo: float, prior: np.ndarray, allowed: np.ndarray) -> WideLevels:
     """Level masses of one column of many levels."""
     scale, mass = np.empty(len(allowed)), np.empty(len(listed.weight))
-    wide_level_masses(*listed, pseudo, prior, allowed, scale, mass)
+    statistics_kernels.wide_level_masses(*listed, pseudo, prior, allowed, scale, mass)
     has_mass = mass > 0.0
     return one_column(scale, prior, allowed, listed.leaf[has_mass], listed.level[has_mass], mass[has_mass])
 
@@ -452,7 +442,9 @@ def _edges(
     weight = off_atoms[:, 0] / max(off_atoms[:, 0].sum(), 1.0)
     pad = step / 2 if step > 0 else 1e-9 * abs(table.high[slot] - table.low[slot])
     low, high = float(_lower(table.low[slot], pad)), float(_higher(table.high[slot], pad))
-    below, above = mass_beyond(family, weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high)
+    below, above = statistics_kernels.mass_beyond(
+        family, weight, *(np.ascontiguousarray(x) for x in (a, b, lo, hi)), low, high
+    )
     most = FIXED.edge_rows / max(off_atoms[:, 0].sum(), 1.0)
     return (low if below > most else -np.inf), (high if above > most else np.inf)
 
@@ -483,14 +475,16 @@ def _scaled(
     floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
     span = table.low[slot], table.high[slot]
     lo, hi = np.ascontiguousarray(lo), np.ascontiguousarray(hi)
-    mean, spread = means_and_spreads(off_atoms, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows))
+    mean, spread = statistics_kernels.means_and_spreads(
+        off_atoms, lo, hi, unit, centre, *span, floor, pooled, float(settings.spread_rows)
+    )
     if settings.leaf not in ("normal", "normal_mle"):  # moments of the parent; a normal's scale is its spread
         family = family_of(settings.leaf)
-        return mean, spread if family == NORMAL else spread / standard_spread(family)
+        return mean, spread if family == NORMAL else spread / statistics_kernels.standard_spread(family)
     standard = (mean - centre) / unit, spread / unit, (lo - centre) / unit, (hi - centre) / unit  # no square overflows
     if settings.leaf == "normal":
-        return centre + unit * truncated_location(*standard), spread
-    mean, spread = truncated_mle(*standard, floor / unit, 4.0)
+        return centre + unit * statistics_kernels.truncated_location(*standard), spread
+    mean, spread = statistics_kernels.truncated_mle(*standard, floor / unit, 4.0)
     return centre + unit * mean, unit * spread
 
 

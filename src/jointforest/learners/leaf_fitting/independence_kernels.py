@@ -4,8 +4,6 @@ two columns. Were either column shuffled, each correlation would have mean 0 and
 the ties, and the sum tends to a chi-square. With ranks as scores this is Spearman's test, with ranks and levels Kruskal
 and Wallis's with its correction for ties, with levels the "N - 1" form of Pearson's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

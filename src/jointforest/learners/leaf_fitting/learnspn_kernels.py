@@ -1,7 +1,5 @@
 """Kernels of LearnSPN (Gens and Domingos 2013): the circuit of one leaf. See docs/concepts/learnspn-leaves.md."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 float64 numbers, the second below the rounding of the first, so that sums of the same rows are equal to the last bit,
 but for one in some 10^15, in whatever order they were added (Dekker 1971; Knuth, TAOCP 2, 4.2.2)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels: statistics of every leaf of one tree, column by column, and the parameters made from them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,10 +1,21 @@
-"""Budgets: how much work a choice may take."""
+"""Budgets: how much work a choice may take, and the candidates that it allows."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ...data.ranges import Ranges
+from ...data.schema import Schema, kernel_columns
+from ...models.base import Distribution
+from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...runtime.parameters import Number, check
+from ..adversarial.adversarial_forest import AdversarialForest
+from ..base import TableRows
+from ..hidden_tree.constants import FIXED as HIDDEN
+from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
+from .constants import FIXED
 
 
 class Budget(NamedTuple):
@@ -91,3 +102,128 @@ def budget_of(given: Any) -> Budget:
     seconds = float(given)
     below = [budget for budget in _NAMED.values() if budget.seconds <= seconds]
     return max(below, default=_FAST, key=lambda budget: budget.seconds)._replace(seconds=seconds, is_clock=True)
+
+
+# ---- What `jf.fit` chooses among, the cheapest first, and what each takes.
+
+
+class Candidate(NamedTuple):
+    """A learner that is not fitted.
+
+    Attributes
+    ----------
+    name : str
+    learner : learner
+    seconds_per_row : float
+        Estimate of the time to learn from a row, on two cores of 2020 or later.
+    is_for_draws : bool
+        Whether its draws keep more dependence than its log-density tells.
+    """
+
+    name: str
+    learner: AdversarialForest | HiddenTreeForest
+    seconds_per_row: float
+    is_for_draws: bool = False
+
+
+def candidates(
+    budget: Budget, n: int, d: int, objective: str = "draws", known: float = 1.0, numbers: float = 0.0
+) -> list[Candidate]:
+    """Learners for n rows and d columns, of whose cells a share is known, the cheapest first but for factors.
+
+    ``numbers`` is the share of columns that are numbers.
+
+    The fast budget has one candidate for tables of many cells or columns, where comparing takes longer than learning.
+    """
+    hidden = _hidden(budget, n, d, objective, known)
+    is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
+    if is_large and not budget.chooses_settings and not budget.is_clock:
+        return hidden
+    row = FIXED.forest_seconds * d
+    trees = FIXED.most_trees if FIXED.most_trees * n * row <= FIXED.little_share * budget.seconds else budget.n_trees
+    least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
+    listed = [Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least), row * trees)]
+    if budget.n_chow_liu:
+        learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu")
+        listed.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
+    listed += hidden
+    if n < FIXED.few_rows and objective == "draws" and numbers >= FIXED.numbers_of_factors:
+        factors = HiddenTreeForest(2, start="factors")
+        seconds = 2 * FIXED.state_seconds * d * HIDDEN.states_of_factors
+        listed.append(Candidate("2 hidden trees of factors", factors, seconds, True))
+    return listed
+
+
+def _hidden(budget: Budget, n: int, d: int, objective: str, known: float) -> list[Candidate]:
+    """Hidden trees: of many rows as they are by default but for size, of few with settings that are given."""
+    passes = min(budget.n_passes, HiddenTreeForest()._passes(n))
+    members, states = _members_and_states(budget, n, d, passes, known)
+    is_large = n >= HIDDEN.many_rows or (n >= FIXED.few_rows and budget.chooses_settings)
+    is_up_to = is_large and objective == "likelihood" and states == HIDDEN.states
+    seconds = members * _hidden_seconds(d, states, passes)
+    if is_up_to:  # a tree of each number of states is learned, of which the likeliest is chosen
+        seconds += sum(_hidden_seconds(d, tried, passes) for tried in HIDDEN.states_tried)
+    name = f"{members} hidden tree{'s' * (members > 1)} of {'up to ' * is_up_to}{states} states"
+    given: dict[str, Any] = {"n_states": "auto" if is_up_to else states, "objective": objective}
+    if is_large:
+        given["max_iter"] = "auto" if budget.chooses_settings else passes
+        return [Candidate(name, HiddenTreeForest(members, **given), seconds)]
+    given |= {"max_iter": budget.n_passes, "smoothing": FIXED.smoothing}
+    starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
+    return [
+        Candidate(name + more, HiddenTreeForest(members, start=start, **given), seconds)
+        for start, more in starts.items()
+    ]
+
+
+def _members_and_states(budget: Budget, n: int, d: int, passes: int, known: float) -> tuple[int, int]:
+    """Hidden trees and their states: more trees than the budget says where there is time, fewer states for few rows.
+
+    Rows count by their known cells.
+
+    What there is no time for by the clock are first the further trees, then states.
+    """
+    members, states = budget.n_members, budget.n_states
+    if n < HIDDEN.many_rows:
+        members = max(members, HIDDEN.small_members)
+    while states > FIXED.fewest_states and states * FIXED.rows_a_state > n * known:
+        states //= 2
+    row = _hidden_seconds(d, states, passes)
+    if budget.chooses_settings:
+        fit = (FIXED.final_share_of_folds if n < FIXED.few_rows else FIXED.final_share) * budget.seconds / (n * row)
+        members = int(np.clip(fit, members, FIXED.most_members))
+    if budget.is_clock and members * n * row > FIXED.final_share * budget.seconds:
+        members = 1
+        while (
+            states > FIXED.fewest_states and n * _hidden_seconds(d, states, passes) > FIXED.final_share * budget.seconds
+        ):
+            states //= 2
+    return members, states
+
+
+def _hidden_seconds(d: int, states: int, passes: int) -> float:
+    """Seconds for a row of one hidden tree: matrix products, and what does not depend on states.
+
+    About half as many passes over all rows follow, hence the 1.5.
+    """
+    return 1.5 * d * passes * (FIXED.cell_seconds + FIXED.product_seconds * states**2)
+
+
+def learn(
+    learner: AdversarialForest | HiddenTreeForest,
+    schema: Schema,
+    cells: np.ndarray,
+    seed: int,
+    ranges: Ranges | None = None,
+) -> Distribution:
+    """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
+
+    Hidden trees of few rows choose their settings when the learner is first used; those of many rows each time, as
+    some of the rows do not tell how many leaves all of them want.
+    """
+    learner._check()
+    if isinstance(learner, HiddenTreeForest):
+        settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
+        return HiddenTree(learner._learn(schema, cells, None, seed, settings, ranges))
+    rows = TableRows(schema, kernel_columns(schema), cells, cells, ranges=ranges).completed(None, seed)
+    return learner._learn(rows, None, seed)

@@ -26,8 +26,7 @@ from ..adversarial.adversarial_forest import AdversarialForest
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..hidden_tree.missing_cells import columns_explain
 from ..rules import Reduced
-from .budget import Budget
-from .candidates import Candidate, candidates, learn
+from .budget import Budget, Candidate, candidates, learn
 from .constants import FIXED
 from .folds import Fold, known_levels, pick_rows, split_folds
 from .matching import is_nearer, matched_distances, matching_costs, spreads

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,52 +13,25 @@ from ...data.evidence import Evidence, within_ends
 from ...data.schema import Schema
 from ...runtime.numeric_kernels import mix_rows
 from ..base import Distribution, Parts, PosteriorState
+from . import posterior
 from .box_trees import ForestTrees, box_trees
 from .condition import condition, given_missing, marginalize
 from .files import forest_to_arrays
-from .histogram import BinTables, histogram, mean_and_histogram
+from .histogram import Bins, BinTables, bins_between, free_levels, from_table, mass_in_row, table_of_many
+from .histogram_kernels import bin_rows, mixed_table_rows
 from .leaves.table import pieces_of_slot
 from .modes import modes
-from .posterior import (
-    LeafPosterior,
-    OneRow,
-    background_weight,
-    by_chunks,
-    cdf,
-    completions,
-    impute_and_weigh,
-    level_probability,
-    levels_and_log_density,
-    log_density,
-    mean_variance,
-    pdf,
-    quantile,
-    sample,
-    sample_and_weigh,
-)
-from .posterior_kernels import level_rows, mean_variance_rows
+from .posterior_kernels import cdf_rows, level_rows, mean_variance_rows, pdf_rows
+from .quantile_kernels import quantile_rows
 from .structure import Forest
 
 # ---- What answers are mixed from: the moments of columns in leaves.
 
 
-def parts(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> Parts:
-    """The parts of one row of evidence."""
-    leaf, share = known.mixture
-    prior, weight = np.exp(forest.leaves.log_weight), np.zeros(len(forest.leaves.log_weight))
-    weight[leaf] = share
-    said = []
-    for of_met in moments_in_leaves(forest, evidence, j, leaf):
-        out = np.zeros((len(weight), of_met.shape[1]))
-        out[leaf] = of_met
-        said.append(out)
-    return Parts(prior, weight, *said)
-
-
 def moments_in_leaves(forest: Forest, evidence: Evidence, j: int, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means and variances in n leaves, of a column or of the indicators of its levels, each (n, L)."""
     n = len(of)
-    each = LeafPosterior(np.arange(n + 1, dtype=np.int64), of, np.zeros(n), np.zeros(n))
+    each = posterior.LeafPosterior(np.arange(n + 1, dtype=np.int64), of, np.zeros(n), np.zeros(n))
     rows = evidence.repeat(n)
     if forest.columns.is_categorical[j]:
         share = level_rows(forest.columns, forest.leaves, rows, j, each, 0)
@@ -70,17 +43,7 @@ def moments_in_leaves(forest: Forest, evidence: Evidence, j: int, of: np.ndarray
 # ---- Covariance of two columns of numbers, exact: columns of a leaf are independent.
 
 
-def covariance(forest: Forest, evidence: Evidence, a: int, b: int, known: OneRow | None = None) -> np.ndarray:
-    """Posterior covariance of two numeric or boolean columns (True counts 1) given each of n rows of evidence, (n,)."""
-    # NaN where the evidence has probability 0. With c the mixture's means, a leaf adds w (m_a - c_a)(m_b - c_b).
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return _of_rows(forest, rows, post, first, a, b)
-
-    return by_chunks(forest, evidence, read, known=known)
-
-
-def _of_rows(forest: Forest, rows: Evidence, post: LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
+def _of_rows(forest: Forest, rows: Evidence, post: posterior.LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
     """Covariances given the rows first.. whose posterior this is."""
     n = len(post.log_evidence)
     chunk = rows.take(np.arange(first, first + n))
@@ -133,7 +96,7 @@ class BoxForest(Distribution):
         return BinTables(self.forest)
 
     def log_density(self, evidence: Evidence) -> np.ndarray:
-        return log_density(self.forest, evidence)
+        return posterior.log_density(self.forest, evidence)
 
     def observe(self, evidence: Evidence) -> BoxForestPosterior:
         return BoxForestPosterior(self, evidence)
@@ -152,17 +115,17 @@ class BoxForest(Distribution):
         return box_trees(self.forest)
 
     def sample(self, evidence: Evidence, m: int, seed: int, missing: bool) -> np.ndarray:
-        return within_ends(self.schema, evidence, m, sample(self.forest, evidence, m, seed, missing))
+        return within_ends(self.schema, evidence, m, posterior.sample(self.forest, evidence, m, seed, missing))
 
     def sample_and_weigh(self, evidence: Evidence, m: int, seed: int, missing: bool) -> tuple[np.ndarray, np.ndarray]:
-        drawn, background = sample_and_weigh(self.forest, evidence, m, seed, missing)
+        drawn, background = posterior.sample_and_weigh(self.forest, evidence, m, seed, missing)
         return within_ends(self.schema, evidence, m, drawn), background
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
-        return completions(self.forest, evidence, count, seed)
+        return posterior.completions(self.forest, evidence, count, seed)
 
     def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        return impute_and_weigh(self.forest, evidence)
+        return posterior.impute_and_weigh(self.forest, evidence)
 
     def condition(self, evidence: Evidence) -> BoxForest:
         return BoxForest(condition(self.forest, evidence))
@@ -208,11 +171,11 @@ class BoxForestPosterior(PosteriorState):
         return self.distribution.forest
 
     @cached_property
-    def row(self) -> OneRow | None:
+    def row(self) -> posterior.OneRow | None:
         """The leaves that a single row of evidence reaches; None of several rows, which are answered in chunks."""
         if len(self.evidence.value) != 1 or self.beta != 1.0:
             return None
-        return OneRow(self.forest, self.evidence)
+        return posterior.OneRow(self.forest, self.evidence)
 
     @cached_property
     def log_evidence(self) -> float:
@@ -220,42 +183,121 @@ class BoxForestPosterior(PosteriorState):
             return super().log_evidence
         return float(self.row.posterior.log_evidence[0])
 
+    def _read(self, kernel: Callable[..., np.ndarray], j: int, *more: np.ndarray) -> np.ndarray:
+        """What a kernel on the leaves of each row answers about column j, (n, ...)."""
+        forest = self.forest
+
+        def read(rows: Evidence, post: posterior.LeafPosterior, first: int) -> np.ndarray:
+            return kernel(forest.columns, forest.leaves, rows, j, post, first, *more)
+
+        return posterior.by_chunks(forest, self.evidence, read, j, self.beta, self.row)
+
     def background_weight(self) -> np.ndarray:
-        return background_weight(self.forest, self.evidence, self.row)
+        # All zero in a forest without background; there rows of probability 0 are NaN too.
+        share = partial(posterior.background_share, self.forest)
+        return posterior.by_chunks(self.forest, self.evidence, lambda rows, post, first: share(post), known=self.row)
 
     def level_probabilities(self, j: int) -> np.ndarray:
-        return level_probability(self.forest, self.evidence, j, self.beta, self.row)
+        if not self.forest.columns.is_categorical[j]:
+            column = self.forest.schema.columns[j]
+            raise ValueError(
+                f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile"
+            )
+        return np.minimum(self._read(level_rows, j), 1.0)  # sums of many weights may end a rounding error above 1
 
     def levels_and_log_probability(self, j: int) -> tuple[np.ndarray, np.ndarray]:
         if self.row is not None or self.beta != 1.0:
             return super().levels_and_log_probability(j)
-        return levels_and_log_density(self.forest, self.evidence, j)
+        forest = self.forest
+
+        def read(rows: Evidence, post: posterior.LeafPosterior, first: int) -> np.ndarray:
+            levels = level_rows(forest.columns, forest.leaves, rows, j, post, first)
+            return np.column_stack([post.log_evidence, np.minimum(levels, 1.0)])
+
+        both = posterior.by_chunks(forest, self.evidence, read, j)
+        return both[:, 1:].copy(), both[:, 0] + self.evidence.log_penalty
 
     def moments(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        return mean_variance(self.forest, self.evidence, j, self.beta, self.row)
+        # Cells of a grid count with their centres.
+        table = posterior.moments_table(self.forest, self.evidence, posterior.numeric_slot(self.forest, j))
+        both = self._read(mean_variance_rows, j, table)
+        return both[:, 0].copy(), both[:, 1].copy()
 
     def cdf(self, j: int, x: np.ndarray) -> np.ndarray:
-        return cdf(self.forest, self.evidence, j, x, self.beta, self.row)
+        posterior.numeric_slot(self.forest, j)
+        points = np.ascontiguousarray(x, dtype=np.float64)
+        return np.minimum(self._read(cdf_rows, j, points), 1.0)  # which sums of many weights may exceed
 
     def pdf(self, j: int, x: np.ndarray) -> np.ndarray:
-        return pdf(self.forest, self.evidence, j, x, self.beta, self.row)
-
-    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
-        return histogram(self.forest, self.distribution.bin_tables, self.evidence, j, cuts, self.beta, self.row)
-
-    def mean_and_histogram(self, j: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        tables = self.distribution.bin_tables
-        return mean_and_histogram(self.forest, tables, self.evidence, j, cuts, self.beta)
+        # Mass over step on a grid, the mass at an atom.
+        posterior.numeric_slot(self.forest, j)
+        return self._read(pdf_rows, j, np.ascontiguousarray(x, dtype=np.float64))
 
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
-        return quantile(self.forest, self.evidence, j, q, self.beta, self.row)
+        # inf{x: F(x) >= q}, by a bracketed search on the mixture's CDF. Cell centres on grids, atoms exactly, other
+        # numbers to 1e-10 of the posterior's standard deviation.
+        posterior.numeric_slot(self.forest, j)
+        levels = np.ascontiguousarray(q, dtype=np.float64)
+        bad = levels[~((levels > 0.0) & (levels < 1.0))]
+        if len(bad):
+            name = self.forest.schema.columns[j].name
+            raise ValueError(f"quantile of column {name!r}: q must be above 0 and below 1, got {bad[0]}")
+        quantiles = self._read(quantile_rows, j, levels)
+        rising = np.argsort(levels, kind="stable")  # each q has its own search: keep their order within its tolerance
+        quantiles[:, rising] = np.maximum.accumulate(quantiles[:, rising], axis=1)
+        return quantiles
+
+    def _table_of_rows(self, j: int, bins: Bins) -> np.ndarray | None:
+        return table_of_many(self.forest, self.distribution.bin_tables, self.evidence, j, bins)
+
+    def histogram(self, j: int, cuts: np.ndarray) -> np.ndarray:
+        forest, row = self.forest, self.row
+        if forest.columns.is_categorical[j]:
+            shares = None if row is None else free_levels(forest, self.evidence, j, row)
+            return self.level_probabilities(j) if shares is None else shares
+        bins = bins_between(forest, j, cuts)
+        if row is not None:
+            is_free = bool(np.isnan(self.evidence.value[0, j]))
+            tables = self.distribution.bin_tables
+            by_table = from_table(forest, tables, self.evidence, j, bins, row) if is_free else None
+            return mass_in_row(forest, self.evidence, j, row.posterior, bins) if by_table is None else by_table[None]
+        table = self._table_of_rows(j, bins)
+        if table is None:
+            return self._read(bin_rows, j, bins.lo, bins.hi)
+        return posterior.by_chunks(
+            forest, self.evidence, lambda rows, post, first: mixed_table_rows(table, post), j, self.beta
+        )
+
+    def mean_and_histogram(self, j: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # Many rows of evidence are weighed once for both.
+        forest, bins = self.forest, bins_between(self.forest, j, cuts)
+        table = self._table_of_rows(j, bins)
+        if table is None:
+            return self.moments(j)[0], self._read(bin_rows, j, bins.lo, bins.hi)
+        moments = posterior.moments_table(forest, self.evidence, posterior.numeric_slot(forest, j))
+
+        def read(rows: Evidence, post: posterior.LeafPosterior, first: int) -> np.ndarray:
+            mean = mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, moments)[:, :1]
+            return np.hstack([mean, mixed_table_rows(table, post)])
+
+        both = posterior.by_chunks(forest, self.evidence, read, j, self.beta)
+        return both[:, 0].copy(), both[:, 1:].copy()
 
     def parts(self, j: int) -> Parts:
-        first = self.evidence.take(np.array([0]))
-        return parts(self.forest, first, j, self.row or OneRow(self.forest, first))
+        first, log_weight = self.evidence.take(np.array([0])), self.forest.leaves.log_weight
+        leaf, share = (self.row or posterior.OneRow(self.forest, first)).mixture
+        moments = moments_in_leaves(self.forest, first, j, leaf)
+        weight, *each = np.zeros(len(log_weight)), *(np.zeros((len(log_weight), x.shape[1])) for x in moments)
+        for of_all, of_reached in zip((weight, *each), (share, *moments), strict=True):
+            of_all[leaf] = of_reached
+        return Parts(np.exp(log_weight), weight, *each)
 
     def covariance(self, a: int, b: int) -> np.ndarray:
-        return covariance(self.forest, self.evidence, a, b, self.row)
+        # NaN where the evidence has probability 0. With c the mixture's means, a leaf adds w (m_a - c_a)(m_b - c_b).
+        forest = self.forest
+        return posterior.by_chunks(
+            forest, self.evidence, lambda rows, post, first: _of_rows(forest, rows, post, first, a, b), known=self.row
+        )
 
     def missing_shares(self, columns: Sequence[int]) -> np.ndarray:
         if self.row is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
 from ...runtime.arrays import ranges
+from ...runtime.parameters import need
 from .leaves.family_kernels import MODULES, NO_SCALE
 from .leaves.level_kernels import fill_wide
 from .leaves.levels import WideLevels, layout, words_of
@@ -34,12 +35,6 @@ TREE_FIELDS = {
 
 WEIGHT_TOLERANCE = 1e-6
 """By how much the weights of two children may differ from their parent's."""
-
-
-def need(holds: bool | np.bool_, message: str) -> None:
-    """Raise ValueError unless the condition holds."""
-    if not holds:
-        raise ValueError(message)
 
 
 def need_all(name: str, holds: np.ndarray, values: np.ndarray, expected: str) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema, kernel_columns
 from ...runtime.arrays import ranges
-from .condition_kernels import runs_inside
 from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, apart, layout, side_by_side, take_levels, weighed_levels, words_of
 from .leaves.table import PIECES, UNIFORM, ParameterTables, Pieces, pieces_of, pieces_of_slot, taken_pieces
 from .posterior_kernels import posterior_rows, row_scratch
+from .region_kernels import runs_inside
 from .structure import Forest, Trees, keep_leaves, with_weights
 from .structure_kernels import MIXED
 
@@ -189,7 +189,7 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
     log_weight = np.full(len(leaves.log_weight), -np.inf)
     log_weight[leaf] = log_joint
     small = restricted_trees(columns, forest.trees, log_weight)
-    regions = _regions(evidence)
+    regions = {j: region for j, region in enumerate(evidence.cell_regions()[0].tolist()) if region >= 0}
     pinned = {j: float(x) for j, x in enumerate(evidence.value[0].tolist()) if x == x}
     schema = _pin(forest.schema, pinned)
     layout = kernel_columns(schema)
@@ -225,11 +225,6 @@ def _check_size(forest: Forest, n_pieces: int) -> None:
             f"the evidence cuts {len(forest.leaves.log_weight)} leaves into {n_pieces} pieces; "
             "use given(...), or evidence of fewer intervals: likely({between(a, b): likelihood, ...}) in place of about"
         )
-
-
-def _regions(evidence: Evidence) -> dict[int, int]:
-    """Number of the region of each column that has one."""
-    return {j: region for j, region in enumerate(evidence.cell_regions()[0].tolist()) if region >= 0}
 
 
 def _as_regions(schema: Schema, columns: Columns, evidence: Evidence) -> Evidence:

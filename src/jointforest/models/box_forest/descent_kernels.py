@@ -1,7 +1,5 @@
 """Kernels: where rows end in trees, by known cells, by cells that may be missing, and by regions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...runtime.compile import entry, kernel

@@ -9,17 +9,8 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.numeric_kernels import mix_rows
 from ...runtime.threads import chunks, map_ordered
-from .histogram_kernels import add_rows_inside, bin_rows, mixed_table_rows
-from .posterior import (
-    LeafPosterior,
-    OneRow,
-    by_chunks,
-    level_probability,
-    mean_variance,
-    moments_table,
-    numeric_slot,
-)
-from .posterior_kernels import mean_variance_rows
+from .histogram_kernels import add_rows_inside, bin_rows
+from .posterior import LeafPosterior, OneRow, numeric_slot
 from .structure import Forest
 
 # ---- Mass of bins of a numeric column: what histograms are made of.
@@ -50,26 +41,7 @@ def bins_between(forest: Forest, j: int, cuts: np.ndarray) -> Bins:
     return Bins(np.concatenate([[-np.inf], hi])[:-1], hi)
 
 
-def bin_mass(
-    forest: Forest,
-    evidence: Evidence,
-    j: int,
-    bins: Bins,
-    beta: float = 1.0,
-    known: OneRow | None = None,
-) -> np.ndarray:
-    """P(column j in bin | evidence) of a numeric column, (n, B); NaN where the evidence has probability 0."""
-    numeric_slot(forest, j)
-    if known is not None:
-        return _mass_in_row(forest, evidence, j, known.posterior, bins)
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return mass_in_rows(forest, rows, j, post, first, bins)
-
-    return by_chunks(forest, evidence, read, j, beta)
-
-
-def _mass_in_row(forest: Forest, evidence: Evidence, j: int, post: LeafPosterior, bins: Bins) -> np.ndarray:
+def mass_in_row(forest: Forest, evidence: Evidence, j: int, post: LeafPosterior, bins: Bins) -> np.ndarray:
     """P(column j in bin) of a posterior of one row, (1, B): its leaves are shared among threads."""
 
     def work(first: int, stop: int) -> np.ndarray:
@@ -146,50 +118,7 @@ class _Held(NamedTuple):
     bin_of_piece: np.ndarray
 
 
-def histogram(
-    forest: Forest,
-    tables: BinTables,
-    evidence: Evidence,
-    j: int,
-    cuts: np.ndarray,
-    beta: float = 1.0,
-    known: OneRow | None = None,
-) -> np.ndarray:
-    """P(column j in bin | evidence) of the bins that q ascending cuts make, (n, q + 1); of levels without cuts."""
-    if forest.columns.is_categorical[j]:
-        shares = None if known is None else _free_levels(forest, evidence, j, known)
-        return level_probability(forest, evidence, j, beta, known) if shares is None else shares
-    bins = bins_between(forest, j, cuts)
-    by_table = None
-    if known is not None and np.isnan(evidence.value[0, j]):
-        by_table = _from_table(forest, tables, evidence, j, bins, known)
-    else:
-        table = _table_of_many(forest, tables, evidence, j, bins)
-        if table is not None:
-            return by_chunks(forest, evidence, lambda rows, post, first: mixed_table_rows(table, post), j, beta)
-    return bin_mass(forest, evidence, j, bins, beta, known) if by_table is None else by_table[None]
-
-
-def mean_and_histogram(
-    forest: Forest, tables: BinTables, evidence: Evidence, j: int, cuts: np.ndarray, beta: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means (n,) and `histogram` (n, q + 1) of a numeric column; many rows of evidence are weighed once for both."""
-    bins = bins_between(forest, j, cuts)
-    table = _table_of_many(forest, tables, evidence, j, bins)
-    if table is None:
-        mean = mean_variance(forest, evidence, j, beta)[0]
-        return mean, histogram(forest, tables, evidence, j, cuts, beta)
-    moments = moments_table(forest, evidence, numeric_slot(forest, j))
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        mean = mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, moments)[:, :1]
-        return np.hstack([mean, mixed_table_rows(table, post)])
-
-    both = by_chunks(forest, evidence, read, j, beta)
-    return both[:, 0].copy(), both[:, 1:].copy()
-
-
-def _table_of_many(forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins) -> np.ndarray | None:
+def table_of_many(forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins) -> np.ndarray | None:
     """The table by which many rows that know nothing of the column are answered; None of others, or if it is large."""
     is_known = ~np.isnan(evidence.value[:, j]) | (evidence.cell_regions()[:, j] >= 0)
     if len(evidence.value) < MANY_ROWS or is_known.any():
@@ -197,7 +126,7 @@ def _table_of_many(forest: Forest, tables: BinTables, evidence: Evidence, j: int
     return tables.of(j, bins, len(forest.leaves.tree))
 
 
-def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> np.ndarray | None:
+def free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> np.ndarray | None:
     """Level shares of one row, (1, K), by those of all columns; None if the column is restricted, or as there."""
     if not np.isnan(evidence.value[0, j]) or evidence.cell_regions()[0, j] >= 0:
         return None
@@ -208,7 +137,7 @@ def _free_levels(forest: Forest, evidence: Evidence, j: int, known: OneRow) -> n
     return np.minimum(shares[first:stop], 1.0)[None]
 
 
-def _from_table(
+def from_table(
     forest: Forest, tables: BinTables, evidence: Evidence, j: int, bins: Bins, known: OneRow
 ) -> np.ndarray | None:
     """The histogram of one row, (B,), by a table; None where that does not serve."""

@@ -1,7 +1,5 @@
 """Kernels of the mass of bins of one numeric column, in a mixture of leaves."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -14,17 +14,8 @@ from ...data.evidence import Evidence, build
 from ...data.schema import Columns, Schema
 from ...runtime.progress import bar
 from ...runtime.records import record
+from . import mode_kernels
 from .leaves.table import Leaves
-from .mode_kernels import (
-    best_level,
-    best_number,
-    bound_halves,
-    choose_cut,
-    leaf_modes,
-    leaves_of_rows,
-    mixture_bound,
-    tried_scratch,
-)
 from .posterior import log_density
 from .posterior_kernels import posterior_rows, row_scratch
 from .structure import Forest, Trees
@@ -142,16 +133,16 @@ def _ascend(forest: Forest, problem: _Problem, box: _Box, x: np.ndarray) -> np.n
     nowhere = np.full((1, len(x)), -1, np.int32)
     value = np.array(x, ndmin=2)
     known = evidence._replace(value=value, region=nowhere if evidence.has_regions else evidence.region)
-    scratch, tried = row_scratch(forest), tried_scratch()
+    scratch, tried = row_scratch(forest), mode_kernels.tried_scratch()
     last, at_last = -np.inf, -1
     for step in range(_SWEEPS * len(free)):
         j = int(free[step % len(free)])
         before, value[0, j] = value[0, j], np.nan
         _, row, log_weight, _ = posterior_rows(columns, forest.trees, leaves, known, 0, 1, True, scratch)
         if columns.is_categorical[j]:
-            value[0, j], density = best_level(problem, box, j, row, log_weight, before)
+            value[0, j], density = mode_kernels.best_level(problem, box, j, row, log_weight, before)
         else:
-            value[0, j], density = best_number(problem, box, j, row, log_weight, tried, before)
+            value[0, j], density = mode_kernels.best_number(problem, box, j, row, log_weight, tried, before)
         if density > last + _GAIN:
             last, at_last = density, step
         elif step - at_last >= len(free):
@@ -182,13 +173,13 @@ def search(
     # In a box a tree is nowhere greater than its best leaf there, and the mixture than the sum over trees. The box of
     # greatest bound is cut where that sum loses most at a likely point.
     at_least = math.log(len(problem.trees.root))
-    total = mixture_bound(problem, leaf, log_bound, -math.inf)
+    total = mode_kernels.mixture_bound(problem, leaf, log_bound, -math.inf)
     open_boxes, n, held, done = [(-total, 0, box, leaf, log_bound)], 0, len(leaf), -math.inf
     with bar(budget, "searching boxes") as step:
         while open_boxes and n < budget and held < _MOST_HELD and -open_boxes[0][0] > best + TOLERANCE:
             total, _, box, leaf, log_bound = heapq.heappop(open_boxes)
             held -= len(leaf)
-            j, cut, goes_left = choose_cut(problem, box, leaf, log_bound)
+            j, cut, goes_left = mode_kernels.choose_cut(problem, box, leaf, log_bound)
             best = visit(problem.point.copy())
             if j < 0:
                 done = max(done, -total)
@@ -197,9 +188,9 @@ def search(
             step()
             floor = best - at_least + _NEGLIGIBLE
             left, right = halves(problem.columns, box, j, cut, goes_left)
-            parts = bound_halves(problem, box, left, right, j, leaf, log_bound, floor)
+            parts = mode_kernels.bound_halves(problem, box, left, right, j, leaf, log_bound, floor)
             for i, (side, kept, bound) in enumerate(((left, *parts[:2]), (right, *parts[2:]))):
-                total_here = min(mixture_bound(problem, kept, bound, floor), -total)
+                total_here = min(mode_kernels.mixture_bound(problem, kept, bound, floor), -total)
                 if total_here <= best + TOLERANCE:
                     done = max(done, total_here)
                 else:
@@ -247,10 +238,10 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     # greatest density is the mode of the conditioned forest.
     refuse_soft(forest.schema, evidence)
     problem, box = problem_of(forest, evidence), largest_box(forest.columns, evidence)
-    leaf, points, log_bound = leaf_modes(problem, box)
+    leaf, points, log_bound = mode_kernels.leaf_modes(problem, box)
     if not len(leaf):
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
-    bound = mixture_bound(problem, leaf, log_bound, -np.inf)
+    bound = mode_kernels.mixture_bound(problem, leaf, log_bound, -np.inf)
     order = np.argsort(-log_bound, kind="stable")
     least = log_bound[order[min(max(k, CANDIDATES), len(order)) - 1]] - _EQUAL
     X = points[np.sort(order[log_bound[order] >= least])]
@@ -264,7 +255,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
         density = _density(forest, X)
     order = np.argsort(-density, kind="stable")
     at = np.full((len(order), len(problem.best_leaf)), -1, np.int32)
-    cell = leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack, at)
+    cell = mode_kernels.leaves_of_rows(forest.columns, forest.trees, build(forest.schema, X[order]), problem.stack, at)
     order = order[np.sort(np.unique(cell, axis=0, return_index=True)[1])]
     last = density[order[min(k, len(order)) - 1]] - _EQUAL
     order = order[density[order] >= last]

@@ -12,17 +12,7 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .descent_kernels import routed_rows
 from .leaves.levels import mixed_level_masses
-from .posterior_kernels import (
-    cdf_rows,
-    leaf_moments,
-    level_rows,
-    level_sums,
-    mean_variance_rows,
-    pdf_rows,
-    posterior_rows,
-    row_scratch,
-)
-from .quantile_kernels import quantile_rows
+from .posterior_kernels import leaf_moments, level_sums, posterior_rows, row_scratch
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
 from .structure_kernels import MIXED
@@ -101,14 +91,8 @@ class OneRow:
         return self._levels
 
 
-def background_weight(forest: Forest, evidence: Evidence, known: OneRow | None = None) -> np.ndarray:
-    """Posterior weight of the background in each row, shape (n,): 0..1, NaN where the evidence has probability 0."""
-    # All zero in a forest without background; there rows of probability 0 are NaN too.
-    return by_chunks(forest, evidence, lambda rows, post, first: background_share(forest, post), known=known)
-
-
 def background_share(forest: Forest, post: LeafPosterior) -> np.ndarray:
-    """`background_weight` of the rows of a posterior (over leaves) at hand, shape (n,)."""
+    """Weight of the background in each row of a posterior over leaves, (n,); NaN where that has probability 0."""
     entry = np.flatnonzero(post.leaf >= len(forest.leaves.log_weight) - forest.n_background)
     row = np.searchsorted(post.start, entry, side="right") - 1
     share = np.bincount(row, np.exp(post.log_weight[entry] - post.log_evidence[row]), minlength=len(post.log_evidence))
@@ -298,60 +282,10 @@ def tree_log_density(forest: Forest, evidence: Evidence) -> np.ndarray:
     return by_chunks(forest, evidence, read) + evidence.log_penalty[:, None]
 
 
-# ---- One column given evidence: level probabilities, moments, distribution functions, densities and quantiles.
-
-
-def level_probability(
-    forest: Forest,
-    evidence: Evidence,
-    j: int,
-    beta: float = 1.0,
-    known: OneRow | None = None,
-) -> np.ndarray:
-    """Probability of each of the K levels of a categorical column, (n, K)."""
-    if not forest.columns.is_categorical[j]:
-        column = forest.schema.columns[j]
-        raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; ask for mean, cdf or quantile")
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        # sums of many weights may end a rounding error above 1
-        return np.minimum(level_rows(forest.columns, forest.leaves, rows, j, post, first), 1.0)
-
-    return by_chunks(forest, evidence, read, j, beta, known)
-
-
-def levels_and_log_density(forest: Forest, evidence: Evidence, j: int) -> tuple[np.ndarray, np.ndarray]:
-    """`level_probability` (n, K) and `log_density` (n,), to rounding; rows are weighed once for both."""
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        levels = level_rows(forest.columns, forest.leaves, rows, j, post, first)
-        return np.column_stack([post.log_evidence, np.minimum(levels, 1.0)])
-
-    both = by_chunks(forest, evidence, read, j)
-    return both[:, 1:].copy(), both[:, 0] + evidence.log_penalty
-
-
 # ---- Means and variances of numeric columns.
 
 _FEW_ROWS = 8
 """Rows up to which no table of the moments of all leaves is made: it would take longer than the rows."""
-
-
-def mean_variance(
-    forest: Forest,
-    evidence: Evidence,
-    j: int,
-    beta: float = 1.0,
-    known: OneRow | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of a numeric column, each (n,); cells of a grid count with their centres."""
-    table = moments_table(forest, evidence, numeric_slot(forest, j))
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return mean_variance_rows(forest.columns, forest.leaves, rows, j, post, first, table)
-
-    both = by_chunks(forest, evidence, read, j, beta, known)
-    return both[:, 0].copy(), both[:, 1].copy()
 
 
 def moments_table(forest: Forest, evidence: Evidence, slot: int, few: int = _FEW_ROWS) -> np.ndarray:
@@ -373,81 +307,6 @@ def numeric_slot(forest: Forest, j: int) -> int:
         column = forest.schema.columns[j]
         raise ValueError(f"column {column.name!r} is {column.kind}: this question needs numbers; ask for its levels")
     return int(forest.columns.slot[j])
-
-
-# ---- CDF, density and quantiles of numeric columns.
-
-
-def cdf(
-    forest: Forest,
-    evidence: Evidence,
-    j: int,
-    x: np.ndarray,
-    beta: float = 1.0,
-    known: OneRow | None = None,
-) -> np.ndarray:
-    """P(column j <= x) of a numeric column at q points, (n, q)."""
-    # sums of many weights may end a rounding error above 1
-    return np.minimum(_at_points(cdf_rows, forest, evidence, j, x, beta, known), 1.0)
-
-
-def pdf(
-    forest: Forest,
-    evidence: Evidence,
-    j: int,
-    x: np.ndarray,
-    beta: float = 1.0,
-    known: OneRow | None = None,
-) -> np.ndarray:
-    """Density of a numeric column at q points, (n, q): mass over step on a grid, the mass at an atom."""
-    return _at_points(pdf_rows, forest, evidence, j, x, beta, known)
-
-
-def _at_points(
-    kernel: Callable[..., np.ndarray],
-    forest: Forest,
-    evidence: Evidence,
-    j: int,
-    x: np.ndarray,
-    beta: float,
-    known: OneRow | None,
-) -> np.ndarray:
-    """The kernel's function of column j at the points x, for each row: (n, q)."""
-    numeric_slot(forest, j)
-    points = np.ascontiguousarray(x, dtype=np.float64)
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return kernel(forest.columns, forest.leaves, rows, j, post, first, points)
-
-    return by_chunks(forest, evidence, read, j, beta, known)
-
-
-def quantile(
-    forest: Forest,
-    evidence: Evidence,
-    j: int,
-    q: np.ndarray,
-    beta: float = 1.0,
-    known: OneRow | None = None,
-) -> np.ndarray:
-    """inf{x: F(x) >= q} of a numeric column at k levels, (n, k), by a bracketed search on the mixture's CDF."""
-    # Cell centres on grids, atoms exactly, other numbers to 1e-10 of the posterior's standard deviation.
-    numeric_slot(forest, j)
-    probabilities = np.ascontiguousarray(q, dtype=np.float64)
-    if not np.all((probabilities > 0.0) & (probabilities < 1.0)):
-        bad = probabilities[~((probabilities > 0.0) & (probabilities < 1.0))][0]
-        name = forest.schema.columns[j].name
-        raise ValueError(f"quantile of column {name!r}: q must be above 0 and below 1, got {bad}")
-
-    def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
-        return quantile_rows(forest.columns, forest.leaves, rows, j, post, first, probabilities)
-
-    quantiles = by_chunks(forest, evidence, read, j, beta, known)
-    rising = np.argsort(
-        probabilities, kind="stable"
-    )  # each q has its own search: keep their order within its tolerance
-    quantiles[:, rising] = np.maximum.accumulate(quantiles[:, rising], axis=1)
-    return quantiles
 
 
 # ---- The distribution of a column in each tree alone.
@@ -568,11 +427,6 @@ def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int
 
 
 # ---- Missing cells filled in.
-
-
-def impute(forest: Forest, evidence: Evidence) -> np.ndarray:
-    """Cells without a value filled by the posterior mean (on a grid its nearest cell) or the most probable level."""
-    return impute_and_weigh(forest, evidence)[0]
 
 
 def impute_and_weigh(forest: Forest, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:

@@ -12,8 +12,9 @@ from ...data.schema import Columns, Schema
 from ...runtime.parameters import check, check_number
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
+from .box_forest import BoxForest
 from .leaves.table import Leaves
-from .posterior import level_probability, log_density, mean_variance
+from .posterior import log_density
 from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows
 from .structure import Forest, Trees, at_leaves
 from .structure_kernels import rows_below
@@ -116,9 +117,9 @@ def _allowed(model: Forest, j: int) -> np.ndarray:
 
 def _half_spreads(model: Forest) -> np.ndarray:
     """Half of each numeric column's standard deviation in the model, (p,)."""
-    nothing = build(model.schema, n=1)
+    prior = BoxForest(model).observe(build(model.schema, n=1))
     numbers = np.flatnonzero(model.columns.is_categorical == 0)
-    return np.array([0.5 * math.sqrt(mean_variance(model, nothing, int(k))[1][0]) for k in numbers])
+    return np.array([0.5 * math.sqrt(prior.moments(int(k))[1][0]) for k in numbers])
 
 
 # ---- The scratch that robustness works one row out on, one block a thread.
@@ -274,7 +275,7 @@ def robustness(
     evidence = without_target(model, evidence, j)
     problem = make_problem(model, j, beta, c, shift)
     rows, place = distinct_rows(evidence)
-    p = level_probability(model, rows, j, beta)
+    p = BoxForest(model).observe_by_trees(rows, beta).level_probabilities(j)
     predicted, second = _two_likeliest(p)
 
     def work(first: int, stop: int) -> np.ndarray:
@@ -289,14 +290,7 @@ def robustness(
 
 
 def worst_margin(
-    model: Forest,
-    evidence: Evidence,
-    j: int,
-    epsilon: float,
-    *,
-    beta: float = 1.0,
-    c: float = 1.0,
-    shift: str = "leaf",
+    model: Forest, evidence: Evidence, j: int, epsilon: float, *, beta: float = 1.0, c: float = 1.0, shift: str = "leaf"
 ) -> np.ndarray:
     """The most by which each class can beat the predicted one if all parameters are contaminated by epsilon, (n, K)."""
     # With beta 1 in units of p(evidence), below 1 that of the average of conditionals. The prediction is robust where
@@ -304,7 +298,7 @@ def worst_margin(
     check_number("epsilon", epsilon, 0, 1, text="between 0 and 1")
     evidence = without_target(model, evidence, j)
     problem = make_problem(model, j, beta, c, shift)
-    predicted, _ = _two_likeliest(level_probability(model, evidence, j, beta))
+    predicted, _ = _two_likeliest(BoxForest(model).observe_by_trees(evidence, beta).level_probabilities(j))
     log_evidence = log_density(model, evidence) - evidence.log_penalty
 
     def work(first: int, stop: int) -> np.ndarray:

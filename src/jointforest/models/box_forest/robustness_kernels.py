@@ -1,7 +1,5 @@
 """Kernels of robustness: the worst that contaminated leaves and trees can do to a row's predicted class."""
 
-from __future__ import annotations
-
 import math
 
 from ...runtime.compile import entry, kernel
@@ -11,7 +9,7 @@ from .leaves.family_kernels import log_norm, mean_variance
 from .leaves.grid_kernels import cell_centre, log_density
 from .leaves.level_kernels import has_level, level_mass, log_level
 from .leaves.normal_kernels import INV_SQRT_2PI, short_series, upper_tail
-from .leaves.slot_kernels import find_atom, piece, piece_at
+from .leaves.slot_kernels import find_atom, piece, piece_at, safe_log
 from .leaves.table import NORMAL, PIECES, Density
 from .structure_kernels import MIXED
 
@@ -155,11 +153,6 @@ def with_atoms(log_bound, log_rest, atom_mass, n_atoms, step, epsilon, upper):
 
 
 @kernel
-def _log(x):
-    return math.log(x) if x > 0.0 else -math.inf
-
-
-@kernel
 def _best_mean(worst, at, d, step, x, unit, reach):
     """`best_mean` of x, kept for every epsilon ``at`` a reached leaf (its place) and slot; place -1: not kept."""
     if at[0] < 0:
@@ -191,7 +184,7 @@ def _number_bound(problem, reached, worst, row, j, i, epsilon, upper):
                 best = _best_mean(worst, (i, slot), d, step, x, unit, reach)
             log, factor = normal_density_bound(d, step, x, reach, rises, best, upper)
         if leaves.family[row, slot] == PIECES:
-            log += _log((1.0 - epsilon) * math.exp(log_share) + (epsilon if upper else 0.0))
+            log += safe_log((1.0 - epsilon) * math.exp(log_share) + (epsilon if upper else 0.0))
     if n_atoms > 0:
         atom_mass = -1.0
         if atom >= 0:
@@ -222,7 +215,7 @@ def _leaf_log_bound(problem, reached, worst, i, epsilon, log_kept, upper):
         mass, factor, log = _number_bound(problem, reached, worst, row, reached.number[k], i, epsilon, upper)
         product *= factor * mass
         if not 1e-100 < product < 1e100:
-            total, product = total + _log(product), 1.0
+            total, product = total + safe_log(product), 1.0
         total += log
     return total + math.log(product)
 

@@ -1,7 +1,5 @@
 """Kernels: the boxes and layers of leaves, trees of some of the leaves, and rows below nodes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...runtime.compile import entry, kernel

@@ -1,7 +1,5 @@
 """Kernels: the posterior over leaves, with trees weighed anew."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

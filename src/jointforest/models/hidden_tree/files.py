@@ -12,6 +12,7 @@ import numpy as np
 from ...data.discretization.check import check_scale
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Schema, kernel_columns
+from ...runtime.parameters import need
 from ..box_forest.check import TREE_FIELDS, check_trees
 from ..box_forest.structure import Trees
 from .hidden_trees import Grown, HiddenTrees, TreeTables
@@ -25,8 +26,7 @@ _SUM_ERROR = 1e-4
 def check_hidden(hidden: HiddenTrees) -> None:
     """Raise ValueError, which names tree and field, unless the fields satisfy `HiddenTrees` and `TreeTables`."""
     columns = hidden.schema.columns
-    if len(hidden.scales) != len(columns):
-        raise ValueError(f"hidden trees: {len(hidden.scales)} scales for {len(columns)} columns")
+    need(len(hidden.scales) == len(columns), f"hidden trees: {len(hidden.scales)} scales for {len(columns)} columns")
     for scale, column in zip(hidden.scales, columns, strict=True):
         check_scale(scale, column)
     check_tree_weights(hidden.log_weight, len(hidden.trees), "hidden trees")
@@ -68,8 +68,7 @@ def _check_shape(tree: TreeTables, d: int, what: str) -> None:
         if not isinstance(array, np.ndarray) or array.dtype != np.int32 or array.shape != (len(tree.parent),):
             raise ValueError(f"{what}: {name} must be int32, one a node")
     parent, column = tree.parent, tree.column
-    if len(parent) == 0 or parent[0] != -1:
-        raise ValueError(f"{what}: node 0 must be the root, with parent -1")
+    need(len(parent) > 0 and parent[0] == -1, f"{what}: node 0 must be the root, with parent -1")
     if np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, len(parent))):
         raise ValueError(f"{what}: parents must come before their children, and there is one root")
     if not np.array_equal(np.sort(column[column != -1]), np.arange(d)):
@@ -82,8 +81,7 @@ def _check_tables(tree: TreeTables, n_codes: list[int], what: str) -> None:
     if len(tree.transition) != m or len(tree.emission) != m or len(tree.blank) not in (0, m):
         raise ValueError(f"{what}: expected one table of each kind for each of {m} nodes")
     dtype = tree.transition[0].dtype
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"{what}: tables must be float32 or float64, got {dtype}")
+    need(dtype in (np.float32, np.float64), f"{what}: tables must be float32 or float64, got {dtype}")
     above = 1
     for k, j in enumerate(tree.column.tolist()):
         table = tree.transition[k]
@@ -107,11 +105,9 @@ def _check_tables(tree: TreeTables, n_codes: list[int], what: str) -> None:
 def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, what: str) -> None:
     if table.shape != shape or table.dtype != dtype:
         raise ValueError(f"{what} must be {dtype} of shape {shape}, got {table.dtype} of shape {table.shape}")
-    if not (table >= 0.0).all():
-        raise ValueError(f"{what} has an entry below 0 or NaN")
+    need((table >= 0.0).all(), f"{what} has an entry below 0 or NaN")
     total = table.sum(axis=1, dtype=np.float64)
-    if not (np.abs(total - 1.0) <= _SUM_ERROR).all():
-        raise ValueError(f"{what}: rows must sum to 1")
+    need((np.abs(total - 1.0) <= _SUM_ERROR).all(), f"{what}: rows must sum to 1")
 
 
 _SEGMENTS = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
@@ -251,6 +247,5 @@ def _tables(flat: np.ndarray, rows: Sequence[int], columns: Sequence[int], what:
 
 def _cut(flat: np.ndarray, sizes: Sequence[int], what: str) -> list[np.ndarray]:
     """Pieces of these sizes, which must be all of an array."""
-    if sum(sizes) != len(flat):
-        raise ValueError(f"{what} has {len(flat)} entries, expected {sum(sizes)}")
+    need(sum(sizes) == len(flat), f"{what} has {len(flat)} entries, expected {sum(sizes)}")
     return np.split(flat, np.cumsum(sizes)[:-1])

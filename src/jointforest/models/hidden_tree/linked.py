@@ -27,21 +27,8 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
+from . import hinge
 from .hidden_trees import HiddenTrees, TreeTables
-from .hinge import (
-    AtHinge,
-    CodeRuns,
-    LastPart,
-    Part,
-    PartPosterior,
-    RunsAtHinge,
-    RunsMaker,
-    ShortParts,
-    law_by_codes,
-    law_of_total,
-    parts_of,
-    places_by_state,
-)
 from .linked_sum import LinkedSum
 from .messages import CodeEvidence, Message, down, own_messages, possible_rows, up
 from .posterior import CodePosterior, KeptRows, column_codes
@@ -65,7 +52,7 @@ class LinkedRows(KeptRows):
     def __init__(self, hidden: HiddenTrees, evidence: Evidence, sums: Sequence[LinkedSum]) -> None:
         super().__init__(hidden, evidence)
         self.sums = sums
-        self._laws: dict[int, list[PartPosterior]] = {}
+        self._laws: dict[int, list[hinge.PartPosterior]] = {}
         self._one: _Batch | None = None
 
     def log_probability(self) -> np.ndarray:
@@ -97,7 +84,7 @@ class LinkedRows(KeptRows):
             rows = order[ends[a] : ends[b]]
             asked, stand = ([self.sums[i] for i in some.tolist()] for some in (rows, first[a:b]))
             batch = _Batch(self._hidden, [of.take(first[a:b]) for of in self.known], stand, _reach(asked))
-            parts, maker = parts_of(self._hidden, asked), RunsMaker(self._hidden)
+            parts, maker = hinge.parts_of(self._hidden, asked), hinge.RunsMaker(self._hidden)
             out = np.full((len(rows), len(self._hidden.trees)), -np.inf)
             for at in range(b - a):
                 low, high = (ends[a + at : a + at + 2] - ends[a]).tolist()
@@ -194,7 +181,7 @@ class _Found(NamedTuple):
 
     log_joint: np.ndarray
     codes: dict[int, np.ndarray]
-    laws: dict[int, list[PartPosterior]]
+    laws: dict[int, list[hinge.PartPosterior]]
 
 
 def _reach(sums: Sequence[LinkedSum]) -> int:
@@ -213,8 +200,8 @@ class _Batch:
         reach = _reach(sums) if reach is None else reach
         self.trees: list[tuple[int, np.ndarray, _TreeRows]] = []
         self.log_base = np.sum([of.log_base for of in known], axis=0)
-        parts = parts_of(hidden, sums)
-        self.runs = RunsMaker(hidden).runs(sums, parts)
+        parts = hinge.parts_of(hidden, sums)
+        self.runs = hinge.RunsMaker(hidden).runs(sums, parts)
         for t, (tree, possible) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
             rows = np.arange(n)[possible]
             if len(rows):
@@ -256,7 +243,7 @@ class _Batch:
         laws = self._laws(parts) if parts else []
         return _Found(self.log_joint, codes, {self.sums[0].columns[i]: law for i, law in zip(parts, laws, strict=True)})
 
-    def _laws(self, parts: list[int]) -> list[list[PartPosterior]]:
+    def _laws(self, parts: list[int]) -> list[list[hinge.PartPosterior]]:
         """Posteriors of the values of some parts, by their numbers, in each row."""
         of_runs = [None if of is None else of.laws(f) for of, f in zip(self.runs, self._factors(), strict=True)]
         found = []
@@ -267,7 +254,7 @@ class _Batch:
             ]
             mixed = self._mixed(none, [tree.laws(i) for _, _, tree in self.trees])
             found.append(
-                [PartPosterior(0, p) if laws is None else laws[i] for p, laws in zip(mixed, of_runs, strict=True)]
+                [hinge.PartPosterior(0, p) if laws is None else laws[i] for p, laws in zip(mixed, of_runs, strict=True)]
             )
         return found
 
@@ -299,8 +286,8 @@ class _TreeRows:
         tree: TreeTables,
         known: list[CodeEvidence],
         sums: Sequence[LinkedSum],
-        parts: list[tuple[Part, ...]],
-        runs: list[CodeRuns | None],
+        parts: list[tuple[hinge.Part, ...]],
+        runs: list[hinge.CodeRuns | None],
         reach: int,
     ) -> None:
         self.tree, self.known, self.sums, self.parts, self.runs = tree, known, sums, parts, runs
@@ -317,8 +304,8 @@ class _TreeRows:
         self.by_code = [self._by_code(path) for path in self.paths]
         self.codes: dict[int, np.ndarray] = {}
         self._reach = reach
-        self._short: dict[tuple[Any, ...], ShortParts] = {}
-        self._known: dict[tuple[Any, ...], LastPart] = {}
+        self._short: dict[tuple[Any, ...], hinge.ShortParts] = {}
+        self._known: dict[tuple[Any, ...], hinge.LastPart] = {}
 
     def _edge(self, u: int, y: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Table (H_u, H_y), weight (n or 1, H_y) and total (n or 1, H_u) of neighbours u and y."""
@@ -342,32 +329,34 @@ class _TreeRows:
         """p(code | state of the hinge, evidence) of each part in row i, (K, H)."""
         return [codes[0][min(i, len(codes[0]) - 1)] for codes in self.by_code]
 
-    def at_hinge(self, i: int) -> AtHinge | RunsAtHinge:
+    def at_hinge(self, i: int) -> hinge.AtHinge | hinge.RunsAtHinge:
         """Row i at the hinge; what several rows have in common is kept."""
         one, parts, of, by_code = self.sums[i], self.parts[i], self.runs[i], self._codes_at_hinge(i)
         if of is not None:
-            return RunsAtHinge(self.state[i], by_code, of)
+            return hinge.RunsAtHinge(self.state[i], by_code, of)
         if any(len(codes[0]) > 1 for codes in self.by_code[:-1]):
-            short = ShortParts(one, parts, by_code, one.first + len(one.likelihood))
-            return AtHinge(self.state[i], by_code, LastPart(one, parts, short))
+            short = hinge.ShortParts(one, parts, by_code, one.first + len(one.likelihood))
+            return hinge.AtHinge(self.state[i], by_code, hinge.LastPart(one, parts, short))
         short = self._shared_short(one, parts, by_code)
         key = (*map(id, parts), one.first, one.likelihood.tobytes())
         if key not in self._known:
-            self._known[key] = LastPart(one, parts, short)
-        return AtHinge(self.state[i], by_code, self._known[key])
+            self._known[key] = hinge.LastPart(one, parts, short)
+        return hinge.AtHinge(self.state[i], by_code, self._known[key])
 
     @cached_property
-    def rows(self) -> list[AtHinge | RunsAtHinge]:
+    def rows(self) -> list[hinge.AtHinge | hinge.RunsAtHinge]:
         """All rows at the hinge."""
         return [self.at_hinge(r) for r in range(self.n)]
 
-    def _shared_short(self, one: LinkedSum, parts: tuple[Part, ...], by_code: list[np.ndarray]) -> ShortParts:
+    def _shared_short(
+        self, one: LinkedSum, parts: tuple[hinge.Part, ...], by_code: list[np.ndarray]
+    ) -> hinge.ShortParts:
         key = tuple(map(id, parts[:-1]))
         if key not in self._short:
-            self._short[key] = ShortParts(one, parts, by_code, self._reach)
+            self._short[key] = hinge.ShortParts(one, parts, by_code, self._reach)
         return self._short[key]
 
-    def probabilities(self, i: int, asked: list[LinkedSum], runs: list[CodeRuns | None]) -> list[float]:
+    def probabilities(self, i: int, asked: list[LinkedSum], runs: list[hinge.CodeRuns | None]) -> list[float]:
         """Probabilities of the evidence of several rows on the total, given all other evidence of row i."""
         # ``runs`` are those of two parts, or empty.
         state, by_code, parts = self.state[i], self._codes_at_hinge(i), self.parts[i]
@@ -376,14 +365,16 @@ class _TreeRows:
             made = [of for of in runs if of is not None]
             if len(made) == len(asked):
                 return [float(of.weight @ both[of.code[1], of.code[2]]) for of in made]
-            law = law_by_codes(asked[0], parts, both)
+            law = hinge.law_by_codes(asked[0], parts, both)
             return [float(law[of.first : of.first + len(of.likelihood)] @ of.likelihood) for of in asked]
         one = asked[0]
         is_shared = all(len(codes[0]) == 1 for codes in self.by_code[:-1])
-        short = self._shared_short(one, parts, by_code) if is_shared else ShortParts(one, parts, by_code, self._reach)
-        a, b = short.sum * state, places_by_state(parts[-1], one.places[-1], by_code[-1], self._reach)
+        short = (
+            self._shared_short(one, parts, by_code) if is_shared else hinge.ShortParts(one, parts, by_code, self._reach)
+        )
+        a, b = short.sum * state, hinge.places_by_state(parts[-1], one.places[-1], by_code[-1], self._reach)
         if sum(np.count_nonzero(of.likelihood) for of in asked) > _MOST_ASKED:
-            law = law_of_total(a, b, one.size)
+            law = hinge.law_of_total(a, b, one.size)
             return [float(law[of.first : of.first + len(of.likelihood)] @ of.likelihood) for of in asked]
         backwards = np.ascontiguousarray(b[::-1])
         out = []
@@ -405,7 +396,7 @@ class _TreeRows:
 
     def totals(self) -> list[np.ndarray]:
         """The law of the total in each row."""
-        return [row.totals() if isinstance(row, AtHinge) else np.empty(0) for row in self.rows]
+        return [row.totals() if isinstance(row, hinge.AtHinge) else np.empty(0) for row in self.rows]
 
     def find(self, wanted: Sequence[int]) -> None:
         """Find the posteriors of the wanted columns' codes."""
@@ -424,11 +415,11 @@ class _TreeRows:
 
     def laws(self, i: int) -> list[np.ndarray]:
         """Posterior of the values of part i in each row; none of a row that `factors` answers."""
-        return [row.law(i) if isinstance(row, AtHinge) else np.empty(0) for row in self.rows]
+        return [row.law(i) if isinstance(row, hinge.AtHinge) else np.empty(0) for row in self.rows]
 
     def factors(self) -> list[np.ndarray]:
         """Factors of the runs of each row that is taken by codes; none of other rows."""
-        return [row.factor if isinstance(row, RunsAtHinge) else np.empty(0) for row in self.rows]
+        return [row.factor if isinstance(row, hinge.RunsAtHinge) else np.empty(0) for row in self.rows]
 
     def missing(self, columns: Sequence[int]) -> np.ndarray:
         """P(cell missing) of some columns, (n, len(columns))."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -80,12 +80,12 @@ class KeptRows:
         """Keep the codes of these columns, and those of others as long as they are few."""
         sizes = [self._hidden.scales[j].n_codes for j in columns]
 
-        def work(a: int, b: int) -> np.ndarray:
-            found = posterior(self._hidden, [of.take(slice(a, b)) for of in self.known], columns)
+        def read(known: list[CodeEvidence]) -> np.ndarray:
+            found = posterior(self._hidden, known, columns)
             total = np.logaddexp.reduce(found.log_joint, axis=1)
             return np.column_stack([total, *(found.codes[j] for j in columns)])
 
-        both = in_batches(self._hidden, work, len(self._evidence.value))
+        both = of_batches(self._hidden, self.known, read)
         if both.size + sum(codes.size for codes in self._codes.values()) > _KEPT:
             self._codes = {}
         self._log_joint = both[:, :1]
@@ -99,23 +99,16 @@ def log_density(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
 
 def tree_log_density(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     """log weight + log p_t(evidence) of each tree, (n, T)."""
-    known = code_evidence(hidden, evidence)
-
-    def work(a: int, b: int) -> np.ndarray:
-        return _log_joint(hidden, [of.take(slice(a, b)) for of in known], b - a)
-
-    return in_batches(hidden, work, len(evidence.value))
+    return of_batches(hidden, code_evidence(hidden, evidence), partial(_log_joint, hidden))
 
 
 def leaf_sums(hidden: HiddenTrees, evidence: Evidence, first: np.ndarray) -> np.ndarray:
     """`tree_log_density` summed over runs of trees that begin with those of numbers ``first`` (m,): (n, m)."""
-    known = code_evidence(hidden, evidence)
 
-    def work(a: int, b: int) -> np.ndarray:
-        joint = _log_joint(hidden, [of.take(slice(a, b)) for of in known], b - a)
-        return np.asarray(np.logaddexp.reduceat(joint, first, axis=1))
+    def read(known: list[CodeEvidence]) -> np.ndarray:
+        return np.asarray(np.logaddexp.reduceat(_log_joint(hidden, known), first, axis=1))
 
-    return in_batches(hidden, work, len(evidence.value))
+    return of_batches(hidden, code_evidence(hidden, evidence), read)
 
 
 def by_batches(
@@ -128,12 +121,7 @@ def by_batches(
     """The results of ``read`` for the posterior of the wanted columns, batch after batch, along the first axis."""
     if kept is not None:
         return read(kept.posterior(wanted))
-    said = code_evidence(hidden, evidence)
-
-    def work(a: int, b: int) -> np.ndarray:
-        return read(posterior(hidden, [of.take(slice(a, b)) for of in said], wanted))
-
-    return in_batches(hidden, work, len(evidence.value))
+    return of_batches(hidden, code_evidence(hidden, evidence), lambda known: read(posterior(hidden, known, wanted)))
 
 
 def posterior(hidden: HiddenTrees, known: list[CodeEvidence], wanted: Sequence[int]) -> CodePosterior:
@@ -234,8 +222,8 @@ def column_codes(rest: np.ndarray, tree: TreeTables, k: int, known: CodeEvidence
     return weight / np.where(total > 0.0, total, 1.0)
 
 
-def _log_joint(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.ndarray:
-    joint = np.full((n, len(hidden.trees)), -np.inf)
+def _log_joint(hidden: HiddenTrees, known: list[CodeEvidence]) -> np.ndarray:
+    joint = np.full((len(known[0].code), len(hidden.trees)), -np.inf)
     for t, (tree, rows) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
         said = [of.take(rows) for of in known]
         if len(said[0].code):
@@ -277,6 +265,13 @@ def in_batches(hidden: HiddenTrees, work: Callable[[int, int], np.ndarray], n: i
         return np.concatenate(list(map_ordered(work, chunks(n, batch_rows(hidden)))))
 
 
+def of_batches(
+    hidden: HiddenTrees, known: list[CodeEvidence], read: Callable[[list[CodeEvidence]], np.ndarray]
+) -> np.ndarray:
+    """What is read of each batch of the rows of evidence."""
+    return in_batches(hidden, lambda a, b: read([of.take(slice(a, b)) for of in known]), len(known[0].code))
+
+
 # ---- Without the evidence on one column, for all columns by one pass up and one down.
 
 
@@ -311,11 +306,7 @@ def _log_without(upward: Upward, k: int, rest: np.ndarray) -> np.ndarray:
 def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     """log p(evidence without column j) of each row and column, with the evidence's penalty, (n, d)."""
     known, d = code_evidence(hidden, evidence), evidence.value.shape[1]
-
-    def work(a: int, b: int) -> np.ndarray:
-        return _without(hidden, [of.take(slice(a, b)) for of in known], b - a)
-
-    out = in_batches(hidden, work, len(evidence.value)) + evidence.log_penalty[:, None]
+    out = of_batches(hidden, known, partial(_without, hidden)) + evidence.log_penalty[:, None]
     # a tree in which all evidence is impossible is not informative about what is possible without a column
     lost = np.flatnonzero(np.isnan(out).any(axis=1))
     if len(lost):
@@ -324,9 +315,9 @@ def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     return out
 
 
-def _without(hidden: HiddenTrees, known: list[CodeEvidence], n: int) -> np.ndarray:
+def _without(hidden: HiddenTrees, known: list[CodeEvidence]) -> np.ndarray:
     """`log_density_without` of a batch, penalties aside; NaN in rows that are impossible in a tree."""
-    d = len(known)
+    n, d = len(known[0].code), len(known)
     base = np.column_stack([of.log_base for of in known])
     with np.errstate(invalid="ignore"):
         rest_base = base.sum(axis=1, keepdims=True) - base

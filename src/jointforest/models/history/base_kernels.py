@@ -3,8 +3,6 @@ segments, as in `data.discretization.discretizer.Scale`. It is named by its plac
 values come first, then those of changes. Values beyond the range of the column have `OUT_OF_RANGE` times their density,
 so that a history that left the range keeps a density above 0."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels: the distribution of one cell given everything before it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

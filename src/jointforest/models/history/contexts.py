@@ -2,8 +2,6 @@
 has a *kind* and, for most kinds, a column. Every context is a whole number from 0 to 127. The code of a missing cell is
 0; codes 1, 2, ... are bins or levels."""
 
-from __future__ import annotations
-
 POSITION = 0
 """Number of the row in the history, from 0; see `count_bin`."""
 LENGTH = 1

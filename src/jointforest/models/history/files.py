@@ -12,21 +12,9 @@ from ...data.discretization.check import check_scale
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Schema
 from ...data.schema_check import column_from_dict, schema_from_dict
+from ...runtime.parameters import need
+from . import contexts
 from .columns import GAP, LENGTH_COLUMN, START, Coding, Expectations, HistoryColumns, Variable
-from .contexts import (
-    CHANGED,
-    CODE,
-    EXPECTED,
-    FROM_USUAL,
-    HEAD,
-    MAX_CODES,
-    N_CLASSES,
-    NOW,
-    OF_ROW,
-    OFFSET_USUAL,
-    POSITION,
-    VALUE,
-)
 from .history_model import HistoryModel
 from .records import MOST_TREES, Conditionals
 
@@ -105,12 +93,12 @@ def _scale_to_arrays(name: str, scale: Scale) -> dict[str, np.ndarray]:
 def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarray]) -> HistoryModel:
     """The model, from what `history_to_arrays` gave and the schema as a dict."""
     schema = schema_from_dict(schema_data)
-    _need(
+    need(
         isinstance(about, dict) and set(about) == _FIELDS,
         f"histories: expected the fields {', '.join(sorted(_FIELDS))}",
     )
     for name in ("head", "rows"):
-        _need(isinstance(about[name], list), f"histories.{name}: expected a list")
+        need(isinstance(about[name], list), f"histories.{name}: expected a list")
     _check_arrays(arrays, about)
     frame = schema.frame
     group = column_from_dict(about["group"], "histories.group", frame)
@@ -137,14 +125,9 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
     conditionals = Conditionals(np.array(codes, dtype=np.int64), **{name: arrays[name] for name in _TREES})
     check_conditionals(conditionals, len(columns.head), columns.layout.n_codes, columns.expectations.root)
     line_share = arrays["line_share"]
-    _need(len(line_share) == 3 * len(columns.rows), "line_share: expected three for each column of a row")
-    _need(((line_share >= 0.0) & (line_share <= 1.0)).all(), "line_share: expected shares from 0 to 1")
+    need(len(line_share) == 3 * len(columns.rows), "line_share: expected three for each column of a row")
+    need(((line_share >= 0.0) & (line_share <= 1.0)).all(), "line_share: expected shares from 0 to 1")
     return HistoryModel(columns, conditionals, lengths, counts, line_share.reshape(-1, 3))
-
-
-def _need(holds: bool | np.bool_, message: str) -> None:
-    if not holds:
-        raise ValueError(message)
 
 
 def _check_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
@@ -153,32 +136,32 @@ def _check_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     expected["line_share"] = "f8"
     for k, entry in enumerate((*about["head"], *about["rows"])):
         at = f"histories: variable {k}"
-        _need(isinstance(entry, dict) and set(entry) == _VARIABLE, f"{at}: expected {', '.join(sorted(_VARIABLE))}")
+        need(isinstance(entry, dict) and set(entry) == _VARIABLE, f"{at}: expected {', '.join(sorted(_VARIABLE))}")
         parts = ("value",) if entry["change"] is None else ("value", "change")
         expected |= {f"{k}.{part}.{field}": kind for part in parts for field, kind in _SCALE.items()}
         expected[f"{k}.repeat"] = "f8"
     wrong = sorted(set(arrays) ^ set(expected))
-    _need(not wrong, f"arrays missing or unknown: {', '.join(wrong)[:200]}")
+    need(not wrong, f"arrays missing or unknown: {', '.join(wrong)[:200]}")
     for name, kind in expected.items():
         array = arrays[name]
-        _need(array.ndim == 1 and array.dtype == np.dtype(kind), f"{name}: expected one axis and the type {kind}")
+        need(array.ndim == 1 and array.dtype == np.dtype(kind), f"{name}: expected one axis and the type {kind}")
 
 
 def _names(data: Any, schema: Schema, group: Column, time: Column | None) -> tuple[str, ...]:
     """Names of the columns of a frame: those of the schema in their order, with those of subjects and of time."""
     aside = [group.name] if time is None else [group.name, time.name]
     of_schema = list(schema.all_columns.names)
-    _need(isinstance(data, list), "histories.names: expected a list")
-    _need(sorted(map(str, data)) == sorted(of_schema + aside), "histories.names: expected each column once")
-    _need([name for name in data if name not in aside] == of_schema, "histories.names: not in the order of the schema")
+    need(isinstance(data, list), "histories.names: expected a list")
+    need(sorted(map(str, data)) == sorted(of_schema + aside), "histories.names: expected each column once")
+    need([name for name in data if name not in aside] == of_schema, "histories.names: not in the order of the schema")
     return tuple(data)
 
 
 def _number(value: Any, at: str) -> float:
     if value is None:
         return math.nan
-    _need(isinstance(value, int | float) and not isinstance(value, bool), f"{at}: expected a number or null")
-    _need(math.isfinite(value), f"{at}: expected a finite number")
+    need(isinstance(value, int | float) and not isinstance(value, bool), f"{at}: expected a number or null")
+    need(math.isfinite(value), f"{at}: expected a finite number")
     return float(value)
 
 
@@ -188,44 +171,47 @@ def _variable(
     """One variable; its own column is in the schema, or for time and length in the entry."""
     at = f"histories: variable {k}"
     source = entry["source"]
-    _need(
+    need(
         type(source) is int and LENGTH_COLUMN <= source < len(schema.columns),
         f"{at}: source: expected a column's number",
     )
-    _need(type(entry["has_missing"]) is bool, f"{at}: has_missing: expected true or false")
+    need(type(entry["has_missing"]) is bool, f"{at}: has_missing: expected true or false")
     if source >= 0:
-        _need(entry["column"] is None, f"{at}: column: expected null")
+        need(entry["column"] is None, f"{at}: column: expected null")
         column = schema.columns[source]
     else:
-        _need(source == LENGTH_COLUMN or time is not None, f"{at}: there is no column of times")
+        need(source == LENGTH_COLUMN or time is not None, f"{at}: there is no column of times")
         # columns that the model makes are stored as pandas does, whatever the frame
         column = time if source == START and time is not None else column_from_dict(entry["column"], at, "pandas")
-        _need(not column.is_categorical, f"{at}: expected numbers")
+        need(not column.is_categorical, f"{at}: expected numbers")
     scale = _scale(f"{k}.value", column, entry["n_codes"], arrays)
     change = change_column = None
     if entry["change"] is not None:
         of_change = entry["change"]
-        _need(not column.is_categorical and source >= 0, f"{at}: only columns of numbers have changes")
-        _need(not entry["has_missing"], f"{at}: a column of changes has no missing cells")
+        need(not column.is_categorical and source >= 0, f"{at}: only columns of numbers have changes")
+        need(not entry["has_missing"], f"{at}: a column of changes has no missing cells")
         expected = {"column", "n_codes"}
-        _need(isinstance(of_change, dict) and set(of_change) == expected, f"{at}: change: expected column, n_codes")
+        need(isinstance(of_change, dict) and set(of_change) == expected, f"{at}: change: expected column, n_codes")
         change_column = column_from_dict(of_change["column"], at, "pandas")
-        _need(not change_column.is_categorical and change_column.step == column.step, f"{at}: change: not its column")
+        need(not change_column.is_categorical and change_column.step == column.step, f"{at}: change: not its column")
         change = _scale(f"{k}.change", change_column, of_change["n_codes"], arrays)
     repeat = arrays[f"{k}.repeat"]
-    _need(repeat.shape == (scale.n_codes,), f"{k}.repeat: expected one for each code")
-    _need(((repeat >= 0.0) & (repeat < 1.0)).all(), f"{k}.repeat: expected shares from 0 to 1")
+    need(repeat.shape == (scale.n_codes,), f"{k}.repeat: expected one for each code")
+    need(((repeat >= 0.0) & (repeat < 1.0)).all(), f"{k}.repeat: expected shares from 0 to 1")
     return Variable(source, Coding(column, scale, change, change_column, entry["has_missing"], repeat))
 
 
 def _scale(name: str, column: Column, n_codes: Any, arrays: dict[str, np.ndarray]) -> Scale:
-    _need(type(n_codes) is int and 1 <= n_codes <= MAX_CODES, f"{name}: n_codes: expected 1 to {MAX_CODES}")
+    need(
+        type(n_codes) is int and 1 <= n_codes <= contexts.MAX_CODES,
+        f"{name}: n_codes: expected 1 to {contexts.MAX_CODES}",
+    )
     grid = (0.0, 0.0) if column.is_categorical else (column.step, column.center)
     scale = Scale(n_codes, *grid, *(arrays[f"{name}.{field}"] for field in _SCALE))
     check_scale(scale, column)
-    _need(len(np.unique(scale.code)) == n_codes, f"{name}: a code has no segments")
+    need(len(np.unique(scale.code)) == n_codes, f"{name}: a code has no segments")
     if column.is_categorical:
-        _need(len(scale.lo) == len(column.levels), f"{name}: expected each level once")
+        need(len(scale.lo) == len(column.levels), f"{name}: expected each level once")
     return scale
 
 
@@ -233,29 +219,29 @@ def _check_columns(columns: HistoryColumns) -> None:
     """Each column of the schema is one variable; those of time and length stand where they must."""
     head, rows = ([v.source for v in part] for part in (columns.head, columns.rows))
     named = sorted(source for source in head + rows if source >= 0)
-    _need(named == list(range(len(columns.schema.columns))), "histories: expected each column as one variable")
-    _need(len(rows) > 0, "histories.rows: expected a variable at least")
-    _need(
+    need(named == list(range(len(columns.schema.columns))), "histories: expected each column as one variable")
+    need(len(rows) > 0, "histories.rows: expected a variable at least")
+    need(
         head.count(LENGTH_COLUMN) == (head[-1:] == [LENGTH_COLUMN]) and LENGTH_COLUMN not in rows,
         "histories: the length is the last head",
     )
-    _need(START not in rows and GAP not in head, "histories: a variable of time is in the wrong place")
-    _need(head.count(START) <= 1 and rows.count(GAP) <= 1, "histories: a variable of time is there twice")
+    need(START not in rows and GAP not in head, "histories: a variable of time is in the wrong place")
+    need(head.count(START) <= 1 and rows.count(GAP) <= 1, "histories: a variable of time is there twice")
     for v in columns.head:
-        _need(v.coding.change is None, "histories: only variables of rows have changes")
+        need(v.coding.change is None, "histories: only variables of rows have changes")
     if columns.time is not None:
-        _need((START in head) == math.isnan(columns.begin), "histories.begin: expected a number or a variable")
-        _need((GAP in rows) == math.isnan(columns.step), "histories.step: expected a number or a variable")
+        need((START in head) == math.isnan(columns.begin), "histories.begin: expected a number or a variable")
+        need((GAP in rows) == math.isnan(columns.step), "histories.step: expected a number or a variable")
 
 
 def _check_lengths(columns: HistoryColumns, lengths: np.ndarray, counts: np.ndarray) -> None:
-    _need(len(lengths) > 0 and len(lengths) == len(counts), "lengths: expected one at least, and a count for each")
-    _need((np.diff(lengths, prepend=0) > 0).all() and lengths[-1] <= _MOST_ROWS, f"lengths: expected 1 to {_MOST_ROWS}")
-    _need((counts > 0).all() and float(counts.astype(np.float64).sum()) < 2**53, "length_counts: expected 1 at least")
+    need(len(lengths) > 0 and len(lengths) == len(counts), "lengths: expected one at least, and a count for each")
+    need((np.diff(lengths, prepend=0) > 0).all() and lengths[-1] <= _MOST_ROWS, f"lengths: expected 1 to {_MOST_ROWS}")
+    need((counts > 0).all() and float(counts.astype(np.float64).sum()) < 2**53, "length_counts: expected 1 at least")
     if columns.has_length:
         column = columns.head[-1].coding.column
         ends = (float(lengths[0]), float(lengths[-1]))
-        _need((column.minimum, column.maximum) == ends and column.step == 1.0, "lengths: not those of their variable")
+        need((column.minimum, column.maximum) == ends and column.step == 1.0, "lengths: not those of their variable")
 
 
 # ---- The trees.
@@ -266,23 +252,26 @@ def check_expectations(columns: HistoryColumns) -> None:
     trees, h, d = columns.expectations, len(columns.head), len(columns.rows)
     n_nodes = len(trees.child)
     for name in ("kind", "column", "threshold"):
-        _need(len(getattr(trees, name)) == n_nodes, f"expect.{name}: expected one for each node")
-    _need(trees.root.shape == (d,), "expect.root: expected one for each column of a row")
+        need(len(getattr(trees, name)) == n_nodes, f"expect.{name}: expected one for each node")
+    need(trees.root.shape == (d,), "expect.root: expected one for each column of a row")
     having = np.flatnonzero(trees.root >= 0)
     ends = np.append(trees.root[having], n_nodes)
-    _need(ends[0] == 0 and (np.diff(ends) > 0).all(), "expect.root: expected to rise from 0")
+    need(ends[0] == 0 and (np.diff(ends) > 0).all(), "expect.root: expected to rise from 0")
     for j, first, end in zip(having.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         coding, child, place = columns.rows[j].coding, trees.child[first:end], np.arange(first, end)
         inner = child >= 0
-        _need(not coding.column.is_categorical, "expect.root: only columns of numbers have expectation trees")
+        need(not coding.column.is_categorical, "expect.root: only columns of numbers have expectation trees")
         is_after = (child > place) & (child + 1 < end)
-        _need(is_after[inner].all(), "expect.child: expected nodes after their parents")
+        need(is_after[inner].all(), "expect.child: expected nodes after their parents")
         code = -1 - child[~inner]
-        _need(((code >= 1) & (code < coding.n_codes)).all(), "expect.child: expected codes of the column")
+        need(((code >= 1) & (code < coding.n_codes)).all(), "expect.child: expected codes of the column")
         kind, column = trees.kind[first:end][inner], trees.column[first:end][inner]
-        most = np.where(kind == HEAD, h - int(columns.has_length), np.where(kind == NOW, j, 1))
-        _need(np.isin(kind, (POSITION, HEAD, NOW)).all(), "expect.kind: expected the row, constants, earlier columns")
-        _need(((column >= 0) & (column < most)).all(), "expect.column: expected one that came before")
+        most = np.where(kind == contexts.HEAD, h - int(columns.has_length), np.where(kind == contexts.NOW, j, 1))
+        need(
+            np.isin(kind, (contexts.POSITION, contexts.HEAD, contexts.NOW)).all(),
+            "expect.kind: expected the row, constants, earlier columns",
+        )
+        need(((column >= 0) & (column < most)).all(), "expect.column: expected one that came before")
 
 
 def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray, expect_root: np.ndarray) -> None:
@@ -290,27 +279,27 @@ def check_conditionals(trees: Conditionals, n_head: int, n_codes: np.ndarray, ex
     n_columns = len(n_codes)
     n_targets, n_trees, n_nodes = len(trees.target_codes), len(trees.root), len(trees.child)
     start = trees.tree_start
-    _need(len(start) == n_targets + 1 and start[0] == 0 and start[-1] == n_trees, "tree_start: not one for each target")
-    _need((np.diff(start) >= 1).all(), "tree_start: each target needs a tree")
-    _need((np.diff(start) <= MOST_TREES).all(), f"tree_start: a target has {MOST_TREES} trees at most")
-    _need(len(trees.tree_class) == n_trees, "tree_class: expected one for each tree")
+    need(len(start) == n_targets + 1 and start[0] == 0 and start[-1] == n_trees, "tree_start: not one for each target")
+    need((np.diff(start) >= 1).all(), "tree_start: each target needs a tree")
+    need((np.diff(start) <= MOST_TREES).all(), f"tree_start: a target has {MOST_TREES} trees at most")
+    need(len(trees.tree_class) == n_trees, "tree_class: expected one for each tree")
     for name in ("kind", "column", "threshold"):
-        _need(len(getattr(trees, name)) == n_nodes, f"{name}: expected one for each node")
-    _need(n_trees > 0 and trees.root[0] == 0 and (np.diff(trees.root) > 0).all(), "root: expected to rise from 0")
-    _need(trees.root[-1] < n_nodes, "root: expected a node")
-    _need(np.isfinite(trees.table).all() and (trees.table >= 0.0).all(), "table: expected numbers from 0 on")
+        need(len(getattr(trees, name)) == n_nodes, f"{name}: expected one for each node")
+    need(n_trees > 0 and trees.root[0] == 0 and (np.diff(trees.root) > 0).all(), "root: expected to rise from 0")
+    need(trees.root[-1] < n_nodes, "root: expected a node")
+    need(np.isfinite(trees.table).all() and (trees.table >= 0.0).all(), "table: expected numbers from 0 on")
     ends = np.append(trees.root[1:], n_nodes)
     target_of_tree = np.repeat(np.arange(n_targets), np.diff(start))
     for t in range(n_trees):
         target, sort = int(target_of_tree[t]), int(trees.tree_class[t])
         if t == start[target]:
-            _need(sort == VALUE, f"tree {t}: the first tree of a target gives its codes")
+            need(sort == contexts.VALUE, f"tree {t}: the first tree of a target gives its codes")
         else:
-            _need(sort in N_CLASSES and target >= n_head + n_columns, f"tree_class[{t}]: not expected there")
+            need(sort in contexts.N_CLASSES and target >= n_head + n_columns, f"tree_class[{t}]: not expected there")
             has_expected = expect_root[(target - n_head) % n_columns] >= 0
-            _need(sort != OFFSET_USUAL or has_expected, f"tree_class[{t}]: the column has no expectation tree")
-        width = int(trees.target_codes[target]) if sort == VALUE else N_CLASSES[sort]
-        width = int(n_codes[target - n_head - n_columns]) if sort == CODE else width
+            need(sort != contexts.OFFSET_USUAL or has_expected, f"tree_class[{t}]: the column has no expectation tree")
+        width = int(trees.target_codes[target]) if sort == contexts.VALUE else contexts.N_CLASSES[sort]
+        width = int(n_codes[target - n_head - n_columns]) if sort == contexts.CODE else width
         _check_nodes(trees, int(trees.root[t]), int(ends[t]), width, t)
         _check_contexts(trees, slice(int(trees.root[t]), int(ends[t])), target, n_head, expect_root)
 
@@ -320,14 +309,14 @@ def _check_nodes(trees: Conditionals, first: int, end: int, width: int, t: int) 
     child = trees.child[first:end]
     inner = child >= 0
     place = first + np.arange(end - first)
-    _need(((child > place) & (child + 1 < end))[inner].all(), f"child of tree {t}: expected nodes after their parents")
+    need(((child > place) & (child + 1 < end))[inner].all(), f"child of tree {t}: expected nodes after their parents")
     at = -1 - child[~inner]
-    _need(len(at) > 0 and (at <= len(trees.table) - width).all(), f"child of tree {t}: expected entries of the table")
+    need(len(at) > 0 and (at <= len(trees.table) - width).all(), f"child of tree {t}: expected entries of the table")
     entries = trees.table[at[:, None] + np.arange(width)].astype(np.float64)
-    if trees.tree_class[t] == VALUE:
-        _need((np.abs(entries.sum(axis=1) - 1.0) < _SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
+    if trees.tree_class[t] == contexts.VALUE:
+        need((np.abs(entries.sum(axis=1) - 1.0) < _SUM_ERROR).all(), f"table: leaves of tree {t} must sum to 1")
     else:
-        _need((entries > 0.0).all(), f"table: leaves of tree {t} must be above 0")
+        need((entries > 0.0).all(), f"table: leaves of tree {t} must be above 0")
 
 
 def _check_contexts(trees: Conditionals, nodes: slice, target: int, n_head: int, expect_root: np.ndarray) -> None:
@@ -335,13 +324,16 @@ def _check_contexts(trees: Conditionals, nodes: slice, target: int, n_head: int,
     n_columns = len(expect_root)
     inner = trees.child[nodes] >= 0
     kind, column = trees.kind[nodes][inner], trees.column[nodes][inner]
-    _need(((kind >= 0) & (kind <= FROM_USUAL)).all(), "kind: expected a kind of context")
-    is_head, is_now = kind == HEAD, np.isin(kind, (NOW, CHANGED))
+    need(((kind >= 0) & (kind <= contexts.FROM_USUAL)).all(), "kind: expected a kind of context")
+    is_head, is_now = kind == contexts.HEAD, np.isin(kind, (contexts.NOW, contexts.CHANGED))
     n_known = min(target, n_head)
     n_before = (target - n_head) % n_columns if target >= n_head else 0
     most = np.where(is_head, n_known, np.where(is_now, n_before, n_columns))
-    _need(((column >= 0) & ((column < most) | np.isin(kind, OF_ROW))).all(), "column: expected one that came before")
-    of_own = column[kind >= EXPECTED]
+    need(
+        ((column >= 0) & ((column < most) | np.isin(kind, contexts.OF_ROW))).all(),
+        "column: expected one that came before",
+    )
+    of_own = column[kind >= contexts.EXPECTED]
     is_own = (of_own == n_before) & (expect_root[n_before] >= 0)
-    _need(is_own.all(), "kind: only the column's own expected code is known")
-    _need(target >= n_head or is_head.all(), "kind: head variables look at head variables")
+    need(is_own.all(), "kind: only the column's own expected code is known")
+    need(target >= n_head or is_head.all(), "kind: head variables look at head variables")

@@ -1,8 +1,6 @@
 """Kernels: hypotheses in groups, those of each group with one distribution of the cell at hand. Hypotheses are sorted
 through each tree together: what they share is looked at once for all of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...runtime.compile import kernel

@@ -12,20 +12,11 @@ import numpy as np
 from ...data.discretization.base_density import draw
 from ...data.discretization.discretizer import codes_of
 from ...runtime.threads import map_ordered
+from . import records
 from .columns import Coding, HistoryColumns, repeated_density
 from .contexts import MAX_CODES
 from .draw_kernels import Drawing, draw_heads, draw_subject_rows, fill_repeats
 from .known_kernels import cell_log_probabilities
-from .records import (
-    ROW_FIELDS,
-    Conditionals,
-    Histories,
-    HistoryTask,
-    SubjectAnswers,
-    empty_scratch,
-    empty_state,
-    with_pasts_of,
-)
 from .walk_kernels import ENDLESS, GOLDEN, walk
 
 CHUNK_SUBJECTS = 512
@@ -70,7 +61,7 @@ class HistoryModel:
     """
 
     columns: HistoryColumns
-    conditionals: Conditionals
+    conditionals: records.Conditionals
     lengths: np.ndarray
     length_counts: np.ndarray
     line_share: np.ndarray
@@ -87,14 +78,14 @@ class HistoryModel:
 
     # ---- Histories without unknown cells.
 
-    def log_probabilities(self, histories: Histories) -> tuple[np.ndarray, np.ndarray]:
+    def log_probabilities(self, histories: records.Histories) -> tuple[np.ndarray, np.ndarray]:
         """Log-probability of the code of every cell given all before it: (n, h) and (N, d); nothing is unknown."""
         of_head, of_cell = np.zeros(histories.head.shape), np.zeros(histories.code.shape)
 
         def work(a: int, b: int) -> None:
             part = part_of(histories, a, b)
             rows = slice(histories.start[a], histories.start[b])
-            state = empty_state(1, *self._size)
+            state = records.empty_state(1, *self._size)
             head, cell = np.zeros((b - a, self._size[0])), np.zeros((len(part.code), self._size[1]))
             cell_log_probabilities(
                 self.columns.layout, self.conditionals, part, state, np.empty(MAX_CODES + 2), head, cell
@@ -112,7 +103,7 @@ class HistoryModel:
 
     def walk(
         self,
-        histories: Histories,
+        histories: records.Histories,
         steps: np.ndarray,
         *,
         cap: int,
@@ -120,7 +111,7 @@ class HistoryModel:
         n_draws: int = 0,
         marginals: bool = True,
         looks_ahead: bool = False,
-        each: Callable[[int, int, SubjectAnswers], Any],
+        each: Callable[[int, int, records.SubjectAnswers], Any],
     ) -> list[Any]:
         """The results of ``each(a, b, answers)`` about subjects a to b - 1, chunk after chunk."""
         # Sums over unknown cells are exact up to ``cap`` hypotheses. ``looks_ahead``: draws are guided by the next
@@ -134,9 +125,11 @@ class HistoryModel:
             task = self._task(part, steps[a:b], cap, seed, n_draws, marginals, looks_ahead, a)
             found = self._room(part, n_cells, int(steps[a:b].max(initial=0)), n_draws, marginals)
             widest = max(MAX_CODES + 1, len(task.length_number) + 1)
-            scratch = empty_scratch(cap, widest, int(n_cells.max(initial=0)), *self._size)
-            state = empty_state(cap + 1, *self._size, 2 * (cap + 1))
-            walk(self.conditionals, self.columns.layout, part, task, scratch, state, with_pasts_of(state), found)
+            scratch = records.empty_scratch(cap, widest, int(n_cells.max(initial=0)), *self._size)
+            state = records.empty_state(cap + 1, *self._size, 2 * (cap + 1))
+            walk(
+                self.conditionals, self.columns.layout, part, task, scratch, state, records.with_pasts_of(state), found
+            )
             return each(a, b, found)
 
         bytes_a_cell = 4 * (MAX_CODES + 1) * int(marginals) + 10 * n_draws + 8
@@ -160,7 +153,7 @@ class HistoryModel:
             places=np.zeros(int(self._leaf_ranks.max(initial=0)) + 2, dtype=np.int64),
             stack=np.zeros((64, 4), dtype=np.int64), random=np.zeros(1, dtype=np.uint64),
         )  # fmt: skip
-        state, head = empty_state(n, h, d), np.zeros((n, h), dtype=np.int16)
+        state, head = records.empty_state(n, h, d), np.zeros((n, h), dtype=np.int16)
         draw_heads(trees, layout, drawing, state, seed, number, head)
         rng = np.random.default_rng([seed, 2, number])
         length = self._draw_lengths(head[:, -1] if h else np.zeros(n, dtype=np.int16), rng)
@@ -196,16 +189,18 @@ class HistoryModel:
             rank[child[node] + 1] = rank[node] + leaves[child[node]]
         return rank
 
-    def unknown_cells(self, histories: Histories, steps: np.ndarray) -> np.ndarray:
+    def unknown_cells(self, histories: records.Histories, steps: np.ndarray) -> np.ndarray:
         """Number of unknown cells of each subject, (n,), those of rows to come among them."""
         in_rows = (histories.code < 0).sum(axis=1)
         up_to = np.concatenate([[0], np.cumsum(in_rows)])
         of_rows = up_to[histories.start[1:]] - up_to[histories.start[:-1]]
         return np.asarray((histories.head < 0).sum(axis=1) + of_rows + steps * self._size[1])
 
-    def _room(self, part: Histories, n_cells: np.ndarray, steps: int, n_draws: int, marginals: bool) -> SubjectAnswers:
+    def _room(
+        self, part: records.Histories, n_cells: np.ndarray, steps: int, n_draws: int, marginals: bool
+    ) -> records.SubjectAnswers:
         n, total = len(part.length), int(n_cells.sum())
-        return SubjectAnswers(
+        return records.SubjectAnswers(
             log_likelihood=np.zeros(n),
             exact=np.zeros(n, dtype=np.uint8),
             ends=np.zeros((n, steps + 2)),
@@ -222,7 +217,7 @@ class HistoryModel:
 
     def _task(
         self,
-        part: Histories,
+        part: records.Histories,
         steps: np.ndarray,
         cap: int,
         seed: int,
@@ -230,14 +225,14 @@ class HistoryModel:
         marginals: bool,
         looks_ahead: bool,
         first: int,
-    ) -> HistoryTask:
+    ) -> records.HistoryTask:
         number, code, share = self._lengths
         n_rows = np.diff(part.start).astype(np.float64)
         own_code, own_share = np.zeros(len(n_rows), dtype=np.int64), np.zeros(len(n_rows))
         if self.columns.has_length:
             found, log_base = codes_of(self.columns.head[-1].coding.scale, n_rows)
             own_code, own_share = found.astype(np.int64) + 1, np.where(n_rows > 0, np.exp(log_base), 0.0)
-        return HistoryTask(
+        return records.HistoryTask(
             steps=steps.astype(np.int64), number=first + np.arange(len(n_rows)), length_number=number,
             length_code=code, length_share=share, own_code=own_code, own_share=own_share, cap=cap, seed=seed,
             n_draws=n_draws, marginals=int(marginals), looks_ahead=int(looks_ahead),
@@ -278,14 +273,14 @@ def _spread(numbers: np.ndarray, n: int) -> np.ndarray:
     return numbers[((np.arange(n) + 0.5) * len(numbers) / n).astype(np.intp)]
 
 
-def part_of(histories: Histories, a: int, b: int) -> Histories:
+def part_of(histories: records.Histories, a: int, b: int) -> records.Histories:
     """Subjects a to b - 1."""
     rows = slice(int(histories.start[a]), int(histories.start[b]))
-    return Histories(
+    return records.Histories(
         start=histories.start[a : b + 1] - histories.start[a],
         head=np.ascontiguousarray(histories.head[a:b]),
         length=histories.length[a:b],
-        **{name: np.ascontiguousarray(getattr(histories, name)[rows]) for name in ROW_FIELDS},
+        **{name: np.ascontiguousarray(getattr(histories, name)[rows]) for name in records.ROW_FIELDS},
     )
 
 

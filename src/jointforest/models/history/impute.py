@@ -17,14 +17,7 @@ BETWEEN, AFTER, BEFORE = range(3)
 
 
 def impute_codes(
-    model: HistoryModel,
-    X: np.ndarray,
-    coded: Coded,
-    time: np.ndarray | None,
-    method: str,
-    m: int,
-    cap: int,
-    seed: int,
+    model: HistoryModel, X: np.ndarray, coded: Coded, time: np.ndarray | None, method: str, m: int, cap: int, seed: int
 ) -> list[np.ndarray]:
     """Cells (N, columns) with the unknown ones filled in, one array for each of ``m`` draws."""
     # Means of numbers are moved towards the line between known neighbours: `HistoryModel.line_share`.

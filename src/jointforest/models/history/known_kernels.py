@@ -1,7 +1,5 @@
 """Kernels: histories without unknown cells, row after row: contexts, expected classes, probabilities of cells."""
 
-from __future__ import annotations
-
 import math
 
 from ...runtime.compile import entry, kernel

@@ -1,7 +1,5 @@
 """Kernels: what is remembered of the rows before, and the contexts that are computed from it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

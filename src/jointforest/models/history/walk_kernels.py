@@ -4,8 +4,6 @@ over them are exact. Where there are more, a stratified draw keeps ``cap`` of th
 unbiased. Hypotheses have one past in common until a row has an unknown cell. At its end each one gets a past of its
 own."""
 
-from __future__ import annotations
-
 import math
 
 from ...runtime.compile import entry, kernel

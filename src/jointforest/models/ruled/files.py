@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...data.rules.plain import finite_number, rules_from_list
+from ...data.rules.rule import finite_number, rules_from_list
 from ...data.schema import Column, Schema
 from ...data.schema_check import schema_from_dict
+from ...runtime.parameters import need
 from ..base import Distribution
 from .coordinates import Absence, Coordinates, Source, Term
 
@@ -69,10 +70,8 @@ def ruled_from_arrays(
         raise ValueError("rules: tables must start at 0, rise, and fill the array")
     d = len(schema.columns)
     inner = _inner(schema, about["columns"], about["made"])
-    if not isinstance(about["sources"], list) or len(about["sources"]) != d:
-        raise ValueError(f"rules: expected {d} sources")
-    if not isinstance(about["absences"], list) or len(about["absences"]) != d:
-        raise ValueError(f"rules: expected {d} absences")
+    need(isinstance(about["sources"], list) and len(about["sources"]) == d, f"rules: expected {d} sources")
+    need(isinstance(about["absences"], list) and len(about["absences"]) == d, f"rules: expected {d} absences")
     sources = tuple(_source(one, table, start) for one in about["sources"])
     absences = tuple(_absence(one) for one in about["absences"])
     enforced = rules_from_list(about["rules"], schema.names)
@@ -84,40 +83,33 @@ def ruled_from_arrays(
 
 def _inner(schema: Schema, numbers: Any, made: Any) -> Schema:
     """The schema of the coordinates."""
-    if not isinstance(numbers, list) or not 0 < len(numbers) <= _MOST:
-        raise ValueError("rules.columns: expected a list of numbers")
-    if not isinstance(made, list):
-        raise ValueError("rules.made: expected a list of columns")
+    need(isinstance(numbers, list) and 0 < len(numbers) <= _MOST, "rules.columns: expected a list of numbers")
+    need(isinstance(made, list), "rules.made: expected a list of columns")
     others = list(schema_from_dict({"frame": schema.frame, "columns": made}).columns) if made else []
-    if numbers.count(-1) != len(others):
-        raise ValueError(f"rules.made: expected {numbers.count(-1)} columns, got {len(others)}")
+    need(numbers.count(-1) == len(others), f"rules.made: expected {numbers.count(-1)} columns, got {len(others)}")
     columns: list[Column] = []
     for number in numbers:
         if type(number) is not int or not -1 <= number < len(schema.columns):
             raise ValueError(f"rules.columns: expected a column's number, got {number!r:.80}")
         columns.append(others.pop(0) if number < 0 else schema.columns[number])
-    if len({column.name for column in columns}) != len(columns):
-        raise ValueError("rules.columns: a coordinate is there twice")
+    need(len({column.name for column in columns}) == len(columns), "rules.columns: a coordinate is there twice")
     return Schema(tuple(columns), schema.frame, (), schema.n_rows)
 
 
 def _source(entry: Any, table: np.ndarray, start: np.ndarray) -> Source:
     if not isinstance(entry, dict) or set(entry) != {"terms", "constant", "tolerance"}:
         raise ValueError("rules.sources: expected terms, a constant and a tolerance")
-    if not isinstance(entry["terms"], list):
-        raise ValueError("rules.sources: expected a list of terms")
+    need(isinstance(entry["terms"], list), "rules.sources: expected a list of terms")
     terms = []
     for term in entry["terms"]:
         if not isinstance(term, list) or len(term) != 3 or type(term[0]) is not int or type(term[2]) is not int:
             raise ValueError("rules.sources: a term has a coordinate, a coefficient and a table")
         at, coefficient, number = term
-        if not -1 <= number < len(start) - 1:
-            raise ValueError(f"rules.sources: there is no table {number}")
+        need(-1 <= number < len(start) - 1, f"rules.sources: there is no table {number}")
         of = None if number < 0 else np.ascontiguousarray(table[start[number] : start[number + 1]])
         terms.append(Term(at, finite_number(coefficient, "rules.sources"), of))
     tolerance = finite_number(entry["tolerance"], "rules.sources")
-    if tolerance < 0.0:
-        raise ValueError(f"rules.sources: expected a tolerance >= 0, got {tolerance}")
+    need(tolerance >= 0.0, f"rules.sources: expected a tolerance >= 0, got {tolerance}")
     return Source(tuple(terms), finite_number(entry["constant"], "rules.sources"), tolerance)
 
 
@@ -139,8 +131,7 @@ def check_coordinates(coordinates: Coordinates) -> None:
         coordinates.schema.columns, coordinates.sources, coordinates.absences, strict=True
     ):
         what = f"rules: column {column.name!r}"
-        if not source.terms or not math.isfinite(source.constant):
-            raise ValueError(f"{what} is made of nothing")
+        need(source.terms and math.isfinite(source.constant), f"{what} is made of nothing")
         for term in source.terms:
             if not 0 <= term.at < len(inner) or not (math.isfinite(term.coefficient) and term.coefficient):
                 raise ValueError(f"{what}: a term is of no coordinate, or its coefficient is 0")
@@ -152,8 +143,7 @@ def check_coordinates(coordinates: Coordinates) -> None:
             inner[source.terms[0].at].levels,
         ):
             raise ValueError(f"{what}: expected a coordinate of the same levels, or of numbers for numbers")
-        if not source.is_one and column.is_categorical:
-            raise ValueError(f"{what}: a sum has numbers, the column has levels")
+        need(source.is_one or not column.is_categorical, f"{what}: a sum has numbers, the column has levels")
         if not all(-1 <= at < len(inner) for at in (absence.like, absence.where, absence.besides)):
             raise ValueError(f"{what} is missing with no coordinate that there is")
         if (absence.where >= 0) != bool(absence.values) or (absence.by_rule and absence.where < 0):
@@ -166,8 +156,7 @@ def check_coordinates(coordinates: Coordinates) -> None:
 
 def _check_table(column: Column, source: Source, term: Term, inner: Column, what: str) -> None:
     if term.table is None:
-        if not source.is_one and inner.is_categorical:
-            raise ValueError(f"{what}: a sum has a term that is no number")
+        need(source.is_one or not inner.is_categorical, f"{what}: a sum has a term that is no number")
         return
     if not inner.is_categorical or term.table.shape != (len(inner.levels),) or not np.isfinite(term.table).all():
         raise ValueError(f"{what}: expected a value for each level of the coordinate")

@@ -1,7 +1,5 @@
 """Kernels of the derived fields of leaves."""
 
-from __future__ import annotations
-
 import math
 
 from ....runtime.compile import entry

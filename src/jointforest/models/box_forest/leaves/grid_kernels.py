@@ -1,7 +1,5 @@
 """Columns with a grid: the mass of a cell, and the moments of the cells' centres weighted by their masses."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

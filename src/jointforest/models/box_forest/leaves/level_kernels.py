@@ -1,7 +1,5 @@
 """Kernels: the mass of a level in a parameter row, whether its column has few levels or many."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -2,8 +2,6 @@
 Formulas: "Densities of one column in one leaf" in docs/design.md. l is the leaf, s the slot; region -1 means no
 restriction. Regions are of `data.evidence.Evidence`; the mass of a soft one is weighed by its likelihood."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

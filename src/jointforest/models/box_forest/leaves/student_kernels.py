@@ -4,8 +4,6 @@ of `family_kernels`. With u = z / 2, c = 1 / sqrt(1 + u^2) and s = u c the densi
 s^3. Intervals are reflected so that their middle is not negative; h is the width zb - za, given on its own, because far
 out it cannot be had from the rounded ends."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

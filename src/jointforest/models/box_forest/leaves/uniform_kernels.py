@@ -1,7 +1,5 @@
 """The uniform distribution on (lo, hi], as a family of `family_kernels`. Its parent is the length on the line."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
