@@ -4,8 +4,9 @@ Each made table holds one column whose values obey a simple law (prices in cents
 days), and two others that depend on it. The share of cells that break the law is counted among drawn rows, and among
 cells that were hidden and imputed. A column of amounts may go beyond its greatest row, so only its hard ends count.
 
-A last table has three groups of amounts with one 99999 among them. It compares the answers about the other rows with
-those of the table.
+Another table has three groups of amounts with one 99999 among them. It compares the answers about the other rows with
+those of the table. Last tables compare the standard deviation of a number within groups with that of the table: amounts
+by shop, rates by grade, and flight times by distance.
 """
 
 from __future__ import annotations
@@ -190,6 +191,38 @@ def beside_far_value(joint: Any, frame: pd.DataFrame) -> dict[str, float]:
     }
 
 
+def by_group(rng: np.random.Generator, n: int, mean: dict[str, float], sd: float, share: list[float]) -> pd.DataFrame:
+    """Numbers y with a mean in each group x, and a day."""
+    group = rng.choice(list(mean), n, p=share)
+    y = pd.Series(group).map(mean) + rng.normal(0, sd, n)
+    return pd.DataFrame({"x": group, "y": y.round(2), "day": rng.integers(1, 8, n)})
+
+
+def flights(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Flight times y that follow distances x up to five minutes, and two columns that do not."""
+    x = rng.lognormal(6.5, 0.6, n).round()
+    y = (x / 8 + 20 + rng.normal(0, 5, n)).round()
+    return pd.DataFrame({"x": x, "y": y, "carrier": rng.choice(list("xyz"), n), "delay": rng.normal(0, 20, n).round()})
+
+
+GROUPS: dict[str, Callable[[np.random.Generator, int], pd.DataFrame]] = {
+    "amounts by shop": lambda rng, n: by_group(rng, n, {"a": 60, "b": 100, "c": 200}, 15, [0.5, 0.3, 0.2]),
+    "rates by grade": lambda rng, n: by_group(
+        rng, n, dict(zip("ABCDE", (6, 9, 12, 15, 18), strict=True)), 0.6, [0.25, 0.3, 0.25, 0.15, 0.05]
+    ),
+    "flight times by distance": flights,
+}
+
+
+def within_groups(joint: Any, frame: pd.DataFrame) -> dict[str, float]:
+    """Standard deviations given each group over those of the table; of flights given three distances over 5 minutes."""
+    if frame["x"].dtype == np.float64:
+        ratios = [joint.given(x=float(x)).std("y") / 5.0 for x in frame["x"].quantile([0.2, 0.5, 0.8]).round()]
+    else:
+        ratios = [joint.given(x=x).std("y") / sd for x, sd in frame.groupby("x")["y"].std(ddof=0).items()]
+    return {"mean": float(np.mean(ratios)), "largest": float(np.max(ratios))}
+
+
 def main() -> None:
     options = arguments(
         __doc__,
@@ -218,9 +251,20 @@ def main() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 far.append({"rows": n, "learner": name} | beside_far_value(LEARNERS[name](frame), frame))
+    within = []
+    for name, make in () if options.cases else GROUPS.items():
+        for n in (400,) if options.quick else (200, 400, 1_200):
+            frame = make(np.random.default_rng([options.seed, n]), n)
+            for learner in options.learners[:1] if options.quick else options.learners:
+                progress(f"{name}, {n} rows: {learner}")
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    of = within_groups(LEARNERS[learner](frame), frame)
+                within.append({"case": name, "rows": n, "learner": learner} | of)
     tables = {"shares of cells that the column could not have": results}
     if far:
         tables["one far value, answers over those of the table"] = far
+        tables["standard deviations within groups over those of the table"] = within
     finish("ordinary", tables, {"seed": options.seed, "rows drawn": N_DRAWN}, options.quick)
 
 
