@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import rel_entr
 
-from ..data.conditions import Interval
+from ..data.conditions import AnyOf, Interval, Not
 from ..data.discretization.dependence import CLASSES, mutual_information
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
@@ -40,6 +40,7 @@ from ..data.rules.rule import (
 )
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
+from ..models.mixture import mix
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
 from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
@@ -69,6 +70,13 @@ AUTO_APART = 0.1
 """Most `apartness` of columns for their order to be enforced by default. Without it many draws of such columns are
 impossible; where they are farther apart, draws are less like rows (see the experiment on orders)."""
 
+AS_POSSIBLE = 0.002
+"""Difference of shares of rows with impossible values, up to which two ways to make an order hold are alike."""
+MOST_IMPOSSIBLE = 0.01
+"""Largest share of rows with impossible values for which a found order is enforced: answers would count these."""
+MOST_EVENTS = 2
+"""Most coordinates by whose values columns are sums in some rows only: each doubles the time of an answer."""
+
 
 class Reduced(NamedTuple):
     """A table in coordinates, and the columns of the table that are sums by equations beside them.
@@ -76,23 +84,39 @@ class Reduced(NamedTuple):
     These columns are learned too, and then marginalised: their hidden states carry what the sum tells of other columns.
     Sums of a column and a gap are not, as draws of wine are then less like its rows (see the experiment on rules).
 
-    schema : Schema. Of the columns that are learned: m coordinates, and k columns of the table.
-    X : float64 array (n, m + k). NaN where missing.
-    beside : list of int. Numbers of the k columns in the table.
-    low : dict of int to float. Least values that some coordinates may have.
-    indicators : set of str. Names of the coordinates that say whether a cell is missing.
+    Attributes
+    ----------
+    coordinates : Coordinates
+    schema : Schema
+        Of the columns that are learned: m coordinates, and k columns of the table.
+    X : float64 array (n, m + k)
+        NaN where missing.
+    beside : list of int
+        Numbers of the k columns in the table.
+    low : dict of str to float
+        Least values that some coordinates may have, by their names.
+    indicators : set of str
+        Names of the coordinates that say whether a cell is missing.
+    cases : tuple of Case
     """
 
     coordinates: Coordinates
     schema: Schema
     X: np.ndarray
     beside: list[int]
-    low: dict[int, float]
+    low: dict[str, float]
     indicators: set[str]
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def adds_numbers(self) -> bool:
+        """Whether a column is a sum of two or more coordinates of numbers, if only in some rows."""
+        return self.coordinates.adds_numbers or any(len(case.source.terms) > 1 for case in self.cases)
 
     def of_rows(self, X: np.ndarray) -> np.ndarray:
         """Other rows of the table (n, d) as X has them, (n, m + k); of rows that contradict a rule what is known."""
-        Z = _with_skipped(self.coordinates, _in_coordinates(self.coordinates, X), X)
+        Z = _with_cases(self.coordinates, self.cases, _in_coordinates(self.coordinates, X), X)
+        Z = _with_skipped(self.coordinates, Z, X)
         for j, absence in enumerate(self.coordinates.absences):
             if absence.where >= 0 and self.coordinates.inner.columns[absence.where].name in self.indicators:
                 Z[:, absence.where] = np.isnan(X[:, j])
@@ -107,13 +131,74 @@ class Reduced(NamedTuple):
 
     def ruled(self, inner: Distribution) -> Distribution:
         """The distribution of the table's rows, from one of the columns that are learned."""
-        columns = self.coordinates.inner.columns
-        inner = inner.marginalize(list(range(len(columns))))
-        if self.low:
-            said = {columns[at].name: Interval(low, None) for at, low in self.low.items()}
-            pinned = inner.condition(build(self.coordinates.inner, conditions=said))
-            inner = pinned.with_schema(inner.schema)
-        return ruled(self.coordinates, inner)
+        parts = [(self.coordinates, inner.marginalize(list(range(len(self.coordinates.inner.columns)))), 0.0)]
+        for event in dict.fromkeys((case.at, case.values) for case in self.cases):
+            cases = [case for case in self.cases if (case.at, case.values) == event]
+            parts = [piece for part in parts for piece in _divided(cases, *part)]
+        each = [self._pinned(coordinates, of_part) for coordinates, of_part, _ in parts]
+        return each[0] if len(each) == 1 else mix(each, np.exp([log_p for _, _, log_p in parts]))
+
+    def _pinned(self, coordinates: Coordinates, inner: Distribution) -> Distribution:
+        """The distribution of rows, from that of coordinates, whose least values are enforced."""
+        if self.cases:  # in each case other coordinates are needed
+            needed, kept = coordinates.select(list(range(len(coordinates.sources))))
+            coordinates = replace(needed, schema=coordinates.schema, enforced=coordinates.enforced)
+            inner = inner.marginalize(kept)
+        said = {name: Interval(low, None) for name, low in self.low.items() if name in coordinates.inner.names}
+        if said:
+            inner = inner.condition(build(coordinates.inner, conditions=said)).with_schema(inner.schema)
+        return ruled(coordinates, inner)
+
+
+class Case(NamedTuple):
+    """Rows in which a column is a sum of coordinates; in all others it is a coordinate of its own.
+
+    at : int. The coordinate that tells which rows these are.
+    values : tuple of float. Its values in the other rows.
+    made : int. Number of the column.
+    source : Source. What the column is made of.
+    """
+
+    at: int
+    values: tuple[float, ...]
+    made: int
+    source: Source
+
+    def of(self, coordinates: Coordinates) -> Coordinates:
+        """The coordinates of a table in these rows."""
+        sources = list(coordinates.sources)
+        sources[self.made] = self.source
+        return replace(coordinates, sources=tuple(sources))
+
+
+def _with_cases(coordinates: Coordinates, cases: Sequence[Case], Z: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Coordinates Z (n, m) of rows X (n, d) with the gaps of some rows, and whether columns are equal."""
+    Z = Z.copy()
+    for case in cases:
+        gaps = [term.at for term in case.source.terms[1:]]
+        if gaps:
+            Z[:, gaps] = _in_coordinates(case.of(coordinates), X)[:, gaps]
+        else:
+            apart = X[:, case.made] - case.of(coordinates).column(case.made, Z)
+            near = NEAR * coordinates.schema.columns[case.made].step
+            Z[:, case.at] = np.where(np.isnan(apart), np.nan, np.abs(apart) <= near)
+    return Z
+
+
+def _divided(
+    cases: Sequence[Case], coordinates: Coordinates, inner: Distribution, log_p: float
+) -> Iterator[tuple[Coordinates, Distribution, float]]:
+    """The rows in which some columns are sums, and all others: coordinates, their distribution, log-probability."""
+    column = coordinates.inner.columns[cases[0].at]
+    values = AnyOf(*(column.from_number(x) for x in cases[0].values))
+    made = coordinates
+    for case in cases:
+        made = case.of(made)
+    for said, of_rows in ((Not(values), made), (values, coordinates)):
+        evidence = build(coordinates.inner, conditions={column.name: said})
+        log_share = float(inner.log_density(evidence)[0])
+        if log_share > -np.inf:
+            yield of_rows, inner.condition(evidence).with_schema(inner.schema), log_p + log_share
 
 
 def reduce_table(
@@ -137,7 +222,7 @@ def _n_columns(reduced: Reduced | None, X: np.ndarray) -> int:
 
 def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) -> Reduced | None:
     """`reduce_table` with some of the functions that are tried as compounds."""
-    made = _Maker(wanted.schema, X)
+    made = _Maker(wanted, X)
     mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
     made.add(mine)  # what is declared comes before what is found
     made.is_found = True
@@ -148,8 +233,7 @@ def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) 
     # Those of which either column determines the other come first: then known cells determine more of a compound.
     for function in sorted(wanted.soft, key=lambda one: not one.is_mutual):
         made.add_block(function, is_soft=True)
-    about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
-    reduced = made.finished(about_missing)
+    reduced = made.finished()
     for rule in mine:
         if rule not in made.enforced:
             why = made.why.get(rule, "another rule already determines its columns")
@@ -160,13 +244,17 @@ def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) 
 class _Maker:
     """Coordinates in the making. Until the end, coordinate j < d is column j, and others are numbered from d on."""
 
-    def __init__(self, schema: Schema, X: np.ndarray) -> None:
-        self.schema, self.X = schema, X
-        self.d = len(schema.columns)
+    def __init__(self, wanted: WantedRules, X: np.ndarray) -> None:
+        self.schema, self.X = wanted.schema, X
+        self.about_missing = [one for one in wanted.rules if isinstance(one, MissingTogether | MissingWhere)]
+        self.d = len(self.schema.columns)
         self.sources = [Source((Term(j),)) for j in range(self.d)]
         self.blocks: list[set[int]] = []
         self.gaps: list[tuple[Column, float]] = []  # coordinate d + k, and its least value
         self.gap_after: list[int] = []
+        # Orders of a column that a rule makes missing: the rule, both columns, and what the second one is made of in the
+        # rows where the first one is there.
+        self.in_cases: list[tuple[Order, int, int, Source]] = []
         self.rounded: set[int] = set()  # columns that are sums only after rounding
         self.pinned: dict[int, float] = {}  # columns, and least values that make orders hold
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
@@ -312,7 +400,8 @@ class _Maker:
     def _is_free(self, j: int) -> bool:
         """Whether a column is still a coordinate, in no block, and no order needs its least value."""
         is_own = self.sources[j].is_plain and self.sources[j].terms[0].at == j
-        return is_own and j not in self.pinned and not any(j in b for b in self.blocks)
+        in_case = any(j in (base, made) for _, base, made, _ in self.in_cases)
+        return is_own and not in_case and j not in self.pinned and not any(j in b for b in self.blocks)
 
     def _substitute(self, j: int, y: int, source: Source) -> None:
         """Put what column y is made of in its place, in column j."""
@@ -409,6 +498,7 @@ class _Maker:
             self.enforced.append(rule)
             return
         ways = [(base, made) for base, made in ((low, high), (high, low)) if self._may_be_made(base, made)]
+        ways += [(base, made) for base, made in ((low, high), (high, low)) if self._may_be_made_in_case(base, made)]
         if not ways or any(columns[j].is_categorical for j in (low, high)):
             makers = [self.made_by[j] for j in (low, high) if j in self.made_by]
             self.why[rule] = (
@@ -419,7 +509,12 @@ class _Maker:
         apart, unit = gap(rule, self.schema, self.X), _unit(columns[low], columns[high])
         if unit > 0.0:
             apart = np.rint(apart / unit)
-        base, made = min(ways, key=lambda way: _dependence(self.X[:, way[0]], apart))
+        wrong = [_impossible_share([columns[j] for j in way], self.X[:, way]) for way in ways]
+        possible = [way for way, x in zip(ways, wrong, strict=True) if x <= min(wrong) + AS_POSSIBLE]
+        base, made = min(possible, key=lambda way: _dependence(self.X[:, way[0]], apart))
+        if self.is_found and min(wrong) > MOST_IMPOSSIBLE:
+            self.why[rule] = f"too many rows would have impossible values of {columns[made].name!r}"
+            return
         if rule.is_strict or columns[low].digits != columns[high].digits:
             self._forget_digits(low, high)
         known = apart[~np.isnan(apart)]
@@ -434,11 +529,28 @@ class _Maker:
         source = self.sources[base]
         term = Term(at, (unit or 1.0) if made == high else -(unit or 1.0))
         source = Source((*source.terms, term), source.constant + columns[base].zero - columns[made].zero)
+        self.enforced.append(rule)
+        if self._may_be_made_in_case(base, made):
+            self.in_cases.append((rule, base, made, source))
+            return
         others = [j for j in range(self.d) if j != made and any(term.at == made for term in self.sources[j].terms)]
         self.sources[made], self.made_by[made] = source, rule
         for j in others:
             self._substitute(j, made, source)
-        self.enforced.append(rule)
+
+    def _may_be_made_in_case(self, base: int, made: int) -> bool:
+        """Whether a column can be another one plus or minus a gap in the rows in which a rule lets that one be there.
+
+        The column has values in other rows, where it is a coordinate of its own.
+        """
+        by_rule = [one for one in self.about_missing if isinstance(one, MissingWhere) and one.is_mutual]
+        rule = next((one for one in by_rule if one.column == self.schema.columns[base].name), None)
+        if rule is None or self.schema.columns[made].name in rule.of or self.is_auto:
+            return False
+        if not (self.sources[base].is_plain and self._is_free(base) and self._is_in_no_sum(made)):
+            return False
+        is_there = ~np.isnan(self.X[:, base])
+        return self._may_be_made(base, made, is_there) and not self._may_be_made(base, made)
 
     def _is_implied_order(self, rule: Order, low: int, high: int) -> bool:
         """Whether high less low is a sum of gaps and of columns that are at least 0, or may be pinned to be so. So
@@ -473,8 +585,8 @@ class _Maker:
                 pins[at] = 0.0 if is_zero and column.zero == 0.0 <= column.minimum else column.minimum
             yield pins
 
-    def _may_be_made(self, base: int, made: int) -> bool:
-        """Whether a column can be another one plus or minus a gap."""
+    def _may_be_made(self, base: int, made: int, rows: np.ndarray | slice = slice(None)) -> bool:
+        """Whether a column can be another one plus or minus a gap, in some of the rows."""
         if not self._is_free(made) or base in self.rounded or any(term.at == made for term in self.sources[base].terms):
             return False
         if self.is_auto and not (self.sources[base].is_plain and self._is_in_no_sum(made)):
@@ -484,7 +596,7 @@ class _Maker:
         steps = [self.schema.columns[j].step for j in (base, made)]
         if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
             return False  # sums would lie beside the grid
-        return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= _LOST)
+        return bool(np.mean(np.isnan(self.X[rows, base]) & ~np.isnan(self.X[rows, made])) <= _LOST)
 
     def _is_in_no_sum(self, j: int) -> bool:
         """Whether no other column is a sum of column j."""
@@ -498,8 +610,9 @@ class _Maker:
 
     # ---- the end
 
-    def finished(self, about_missing: Sequence[MissingTogether | MissingWhere]) -> Reduced | None:
+    def finished(self) -> Reduced | None:
         """The coordinates, and the table in them."""
+        about_missing = self.about_missing
         if not self.enforced and not self.has_soft and not about_missing:
             return None
         order: list[tuple[str, int]] = []  # sorts of coordinates in the order of the table
@@ -521,14 +634,20 @@ class _Maker:
                 tables |= of_members
             else:
                 columns.append(self.schema.columns[k] if sort == "column" else self.gaps[k][0])
-        sources = tuple(self._placed(j, place, tables) for j in range(self.d))
+        sources = tuple(self._placed(j, self.sources[j], place, tables) for j in range(self.d))
         inner = Schema(tuple(columns), self.schema.frame, (), self.schema.n_rows)
         coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d, ())
         Z = _in_coordinates(coordinates, self.X)
+        in_cases = [
+            (rule, base, Case(-1, (), made, self._placed(made, source, place, tables)))
+            for rule, base, made, source in self.in_cases
+        ]
+        Z = _with_cases(coordinates, [case for _, _, case in in_cases], Z, self.X)
         of_gaps = {place["gap", k] for k in range(len(self.gaps))}
-        low = {place["gap", k]: least for k, (_, least) in enumerate(self.gaps)}
-        low |= {place["column", j]: least for j, least in self.pinned.items()}
+        low = {column.name: least for column, least in self.gaps}
+        low |= {self.schema.columns[j].name: least for j, least in self.pinned.items()}
         coordinates, Z = self._with_absences(coordinates, Z, about_missing)
+        cases = tuple(self._cases(coordinates, in_cases))
         if not self.enforced and not self.has_soft:
             return None
         told = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
@@ -542,14 +661,30 @@ class _Maker:
         ]
         made = tuple(self.schema.columns[j] for j in beside)
         learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))
-        return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators)
+        return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators, cases)
 
-    def _placed(self, j: int, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]) -> Source:
-        """The source of column j with the final numbers of the coordinates, each once."""
-        # A sum of members of one compound alone is a member itself.
+    def _cases(self, coordinates: Coordinates, in_cases: Sequence[tuple[Order, int, Case]]) -> Iterator[Case]:
+        """The cases in which orders hold, by the values of one coordinate each; those of other orders are not made."""
+        events: set[tuple[int, tuple[float, ...]]] = set()
+        for rule, base, case in in_cases:
+            absence = coordinates.absences[base]
+            if absence.by_rule and absence.besides < 0 and len(events | {(absence.where, absence.values)}) <= MOST_EVENTS:
+                events.add((absence.where, absence.values))
+                yield case._replace(at=absence.where, values=absence.values)
+            else:
+                self.enforced.remove(rule)
+                self.why[rule] = f"other rules determine where {self.schema.columns[base].name!r} is missing"
+
+    def _placed(
+        self, j: int, source: Source, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]
+    ) -> Source:
+        """A source of column j with the final numbers of the coordinates, each once.
+
+        A sum of members of one compound alone is a member itself.
+        """
         terms: list[Term] = []
         of_block: dict[int, np.ndarray] = {}
-        source, column = self.sources[j], self.schema.columns[j]
+        column = self.schema.columns[j]
         for term in source.terms:
             block = next((k for k, block in enumerate(self.blocks) if term.at in block), None)
             if term.at >= self.d:
@@ -782,6 +917,26 @@ def _unit(low: Column, high: Column) -> float:
     apart = low.center + low.zero - high.center - high.zero
     is_whole = all(abs(x / step - round(x / step)) < 1e-6 for x in (wide, apart))
     return step if is_whole else 0.0
+
+
+def _impossible_share(columns: Sequence[Column], X: np.ndarray) -> float:
+    """About the share of rows (n, 2) in which the first column and a gap make impossible values of the second one.
+
+    These have a sign that the column does not have, or lie beyond an end of its range that is a point mass. The gaps
+    change places among rows of one quarter of the values, as hidden states do not tell all values apart.
+    """
+    X, made, rng = X[~np.isnan(X).any(axis=1)], columns[1], np.random.default_rng(0)
+    found = [X[:0, 0]]
+    for rows in np.array_split(X[np.argsort(X[:, 0], kind="stable")], 4):
+        found.append(rows[:, 0] + rng.permutation(rows[:, 1] - rows[:, 0]))
+    total = np.concatenate(found)
+    low = made.minimum if made.minimum in made.atoms else -np.inf
+    high = made.maximum if made.maximum in made.atoms else np.inf
+    if made.kind != "datetime":
+        low = max(low, -made.zero) if made.minimum + made.zero >= 0.0 else low
+        high = min(high, -made.zero) if made.maximum + made.zero <= 0.0 else high
+    near = NEAR * max(made.step, abs(made.minimum), abs(made.maximum))
+    return float(np.mean((total < low - near) | (total > high + near))) if len(total) else 0.0
 
 
 _DTYPES = {

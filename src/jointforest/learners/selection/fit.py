@@ -203,7 +203,7 @@ def fit(
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else be_quiet
     # forests answer questions about a sum by thousands of rows, which differ in the values of its parts
-    with_forests = reduced is None or not reduced.coordinates.adds_numbers
+    with_forests = reduced is None or not reduced.adds_numbers
     task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests, table.ranges)
     chosen = choose(task)
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
