@@ -153,6 +153,16 @@ def encode_cells(
     return X, unseen
 
 
+def ranges_in_words(schema: Schema, ranges: Ranges | None) -> dict[str, str]:
+    """Names of the columns with cells that are ranges, and how many of them there are, in words."""
+    n_each = np.zeros(len(schema.names), int) if ranges is None else np.count_nonzero(ranges.number >= 0, axis=0)
+    return {
+        name: "has 1 cell that is a range" if n == 1 else f"has {n:,} cells that are ranges"
+        for name, n in zip(schema.names, n_each.tolist(), strict=True)
+        if n
+    }
+
+
 def refuse_ranges(schema: Schema, number: np.ndarray) -> None:
     """Raise ValueError if there are cells (n, d) with the number of a range, and not -1."""
     n_each = np.count_nonzero(number >= 0, axis=0)

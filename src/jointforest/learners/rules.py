@@ -668,7 +668,11 @@ class _Maker:
         events: set[tuple[int, tuple[float, ...]]] = set()
         for rule, base, case in in_cases:
             absence = coordinates.absences[base]
-            if absence.by_rule and absence.besides < 0 and len(events | {(absence.where, absence.values)}) <= MOST_EVENTS:
+            if (
+                absence.by_rule
+                and absence.besides < 0
+                and len(events | {(absence.where, absence.values)}) <= MOST_EVENTS
+            ):
                 events.add((absence.where, absence.values))
                 yield case._replace(at=absence.where, values=absence.values)
             else:

@@ -39,33 +39,51 @@ Coder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 class CheckedColumn:
     """One column: its cells as indices of distinct values, and the errors that lead to these values.
 
-    values : list. First the U = ``n_seen`` distinct known cells, then values that no cell has but that may be true. V
-        in total.
-    written : dict of int to object. In columns of numbers, a cell of the frame for each of the first U values.
-    item : int array (n,). The index in ``values`` of each row's cell; -1 where it is missing or blank.
-    is_blank : bool array (n,). Whether the cell is an empty text, or consists of spaces.
-    is_learned : bool. Whether the joint has learned the cells of this table.
-    n_seen : int. Number of values that some cell has.
-    count, learned : float arrays (n_seen,), (V,). Number of cells of each value in this table, and in the table that
-        the joint has learned.
-    kinds : int array (E,). Kind of each error of the column, such as one for each factor. The last two do not depend on
-        the truth.
-    truth : int array (n_seen, C). True values that an error may have changed into each value; -1 where there are fewer
-        than C.
-    place : int array (C,). The error, an index into ``kinds``, of each column of ``truth``.
-    errors : int array. The errors that occur: those of ``place`` and the last two.
-    log_error : float array (n_seen, C). log p(value in the cell | truth, error).
-    log_random, log_any : float arrays (n_seen,). The same for the last two errors, a random value and any value.
-    log_new : float array (n_seen,). log p(value | no other row has it); -inf for numbers, because the joint itself
-        allows new numbers.
-    number : float array (V,). Each value as the schema encodes it; NaN if it cannot.
-    code : int array (V,), measure : float array (V,). Code of each value in the joint, or -1 if it has none; and
-        p(value | code).
-    unit : float. Width to which densities refer; that of a grid, or beside atoms the least difference of two cells.
-    has_mass : bool. Whether measures are probabilities and no densities.
-    genuine : float array (V,). Expected over observed number of cells as far from the others as a value; 1 in no tail:
-        see `_tail`.
-    measure_without_row : float array (V,). ``measure`` without the contribution of the row's own cell: see `weigh`.
+    Attributes
+    ----------
+    column : Column
+    values : list
+        First the U = ``n_seen`` distinct known cells, then values that no cell has but that may be true. V in total.
+    written : dict of int to object
+        In columns of numbers, a cell of the frame for each of the first U values.
+    item : int array (n,)
+        The index in ``values`` of each row's cell; -1 where it is missing or blank.
+    is_blank : bool array (n,)
+        Whether the cell is an empty text, or consists of spaces.
+    is_range : bool array (n,), ranges : object array (n,)
+        Whether the cell is a range, which is not checked; and the text of such a cell.
+    is_learned : bool
+        Whether the joint has learned the cells of this table.
+    n_seen : int
+        Number of values that some cell has.
+    count, learned : float arrays (n_seen,), (V,)
+        Number of cells of each value in this table, and in the table that the joint has learned.
+    kinds : int array (E,)
+        Kind of each error of the column, such as one for each factor. The last two do not depend on the truth.
+    truth : int array (n_seen, C)
+        True values that an error may have changed into each value; -1 where there are fewer than C.
+    place : int array (C,)
+        The error, an index into ``kinds``, of each column of ``truth``.
+    errors : int array
+        The errors that occur: those of ``place`` and the last two.
+    log_error : float array (n_seen, C)
+        log p(value in the cell | truth, error).
+    log_random, log_any : float arrays (n_seen,)
+        The same for the last two errors, a random value and any value.
+    log_new : float array (n_seen,)
+        log p(value | no other row has it); -inf for numbers, because the joint itself allows new numbers.
+    number : float array (V,)
+        Each value as the schema encodes it; NaN if it cannot.
+    code : int array (V,), measure : float array (V,)
+        Code of each value in the joint, or -1 if it has none; and p(value | code).
+    unit : float
+        Width to which densities refer; that of a grid, or beside atoms the least difference of two cells.
+    has_mass : bool
+        Whether measures are probabilities and no densities.
+    genuine : float array (V,)
+        Expected over observed number of cells as far from the others as a value; 1 in no tail: see `_tail`.
+    measure_without_row : float array (V,)
+        ``measure`` without the contribution of the row's own cell: see `weigh`.
     """
 
     def __init__(
@@ -76,12 +94,15 @@ class CheckedColumn:
         cells: Sequence[Any],
         numbers: np.ndarray,
         is_learned: bool,
+        is_range: np.ndarray,
     ) -> None:
         self.column, self.n_codes, self.is_learned = column, len(marginal), is_learned
         self._coder, self._marginal = coder, np.append(marginal, 0.0)
         self.is_levels = column.is_categorical
         self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
         self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
+        self.is_range = is_range
+        self.ranges = np.array([str(x) if is_one else None for x, is_one in zip(cells, is_range, strict=True)], object)
         number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
         self.number, U = number, self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
