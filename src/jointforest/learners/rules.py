@@ -74,6 +74,14 @@ AS_POSSIBLE = 0.002
 """Difference of shares of rows with impossible values, up to which two ways to make an order hold are alike."""
 MOST_IMPOSSIBLE = 0.01
 """Largest share of rows with impossible values for which a found order is enforced: answers would count these."""
+TIE_ROWS = 5_000
+"""Rows in which columns that are often equal are sought."""
+TIE_LEAST = 20
+"""Fewest of these rows in which the columns are equal."""
+TIE_SHARE = 0.2
+"""Least share of rows in which two columns are equal so that an indicator says where they are."""
+TIE_CHANCE = 0.05
+"""Largest share of equal rows of independent columns with such an indicator; levels keep the others equal."""
 MOST_EVENTS = 2
 """Most coordinates by whose values columns are sums in some rows only: each doubles the time of an answer."""
 
@@ -230,6 +238,8 @@ def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) 
         made.add_block(function)
     made.is_auto = wanted.is_auto
     made.add(found)
+    for a, b in wanted.ties:
+        made.add_tie(a, b)
     # Those of which either column determines the other come first: then known cells determine more of a compound.
     for function in sorted(wanted.soft, key=lambda one: not one.is_mutual):
         made.add_block(function, is_soft=True)
@@ -252,9 +262,10 @@ class _Maker:
         self.blocks: list[set[int]] = []
         self.gaps: list[tuple[Column, float]] = []  # coordinate d + k, and its least value
         self.gap_after: list[int] = []
-        # Orders of a column that a rule makes missing: the rule, both columns, and what the second one is made of in the
-        # rows where the first one is there.
+        # Orders of a column that a rule makes missing: the rule, both columns, and what the second one is made of in
+        # the rows where the first one is there.
         self.in_cases: list[tuple[Order, int, int, Source]] = []
+        self.ties: list[tuple[int, int, Source]] = []  # columns, others that are often equal, and these if they are
         self.rounded: set[int] = set()  # columns that are sums only after rounding
         self.pinned: dict[int, float] = {}  # columns, and least values that make orders hold
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
@@ -400,7 +411,7 @@ class _Maker:
     def _is_free(self, j: int) -> bool:
         """Whether a column is still a coordinate, in no block, and no order needs its least value."""
         is_own = self.sources[j].is_plain and self.sources[j].terms[0].at == j
-        in_case = any(j in (base, made) for _, base, made, _ in self.in_cases)
+        in_case = any(j in (base, made) for *_, base, made, _ in (*self.in_cases, *self.ties))
         return is_own and not in_case and j not in self.pinned and not any(j in b for b in self.blocks)
 
     def _substitute(self, j: int, y: int, source: Source) -> None:
@@ -552,6 +563,22 @@ class _Maker:
         is_there = ~np.isnan(self.X[:, base])
         return self._may_be_made(base, made, is_there) and not self._may_be_made(base, made)
 
+    def add_tie(self, a: int, b: int) -> None:
+        """Let a column be another one in the rows in which they are equal, as an indicator will tell."""
+        if len(self.ties) == MOST_EVENTS or not all(
+            self._is_free(j) and self._is_in_no_sum(j) and not self._is_about_missing(j) for j in (a, b)
+        ):
+            return
+        columns = self.schema.columns
+        base, made = (a, b) if columns[a].step >= columns[b].step else (b, a)
+        constant = columns[base].zero - columns[made].zero
+        if lies_on_grid(columns[made], constant, [(1.0, values_of(columns[base]))]):
+            self.ties.append((base, made, Source((Term(base),), constant)))
+
+    def _is_about_missing(self, j: int) -> bool:
+        """Whether a rule about missing cells is about column j."""
+        return any(self.schema.columns[j].name in rule.columns for rule in self.about_missing)
+
     def _is_implied_order(self, rule: Order, low: int, high: int) -> bool:
         """Whether high less low is a sum of gaps and of columns that are at least 0, or may be pinned to be so. So
         ``start <= end`` where ``end = start + 60 * minutes`` holds for minutes that are not negative."""
@@ -613,7 +640,7 @@ class _Maker:
     def finished(self) -> Reduced | None:
         """The coordinates, and the table in them."""
         about_missing = self.about_missing
-        if not self.enforced and not self.has_soft and not about_missing:
+        if not self.enforced and not self.has_soft and not about_missing and not self.ties:
             return None
         order: list[tuple[str, int]] = []  # sorts of coordinates in the order of the table
         for j in range(self.d):
@@ -648,7 +675,8 @@ class _Maker:
         low |= {self.schema.columns[j].name: least for j, least in self.pinned.items()}
         coordinates, Z = self._with_absences(coordinates, Z, about_missing)
         cases = tuple(self._cases(coordinates, in_cases))
-        if not self.enforced and not self.has_soft:
+        coordinates, Z, equal = self._with_indicators(coordinates, Z, place, tables)
+        if not self.enforced and not self.has_soft and not equal:
             return None
         told = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
         schema = replace(self.schema, rules=tuple(told))
@@ -661,7 +689,23 @@ class _Maker:
         ]
         made = tuple(self.schema.columns[j] for j in beside)
         learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))
-        return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators, cases)
+        return Reduced(
+            coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators, (*cases, *equal)
+        )
+
+    def _with_indicators(
+        self, coordinates: Coordinates, Z: np.ndarray, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]
+    ) -> tuple[Coordinates, np.ndarray, list[Case]]:
+        """The coordinates with one for each two columns that are often equal, which says whether they are."""
+        columns, cases = list(coordinates.inner.columns), list[Case]()
+        dtype = _dtype(self.schema.frame, "boolean")
+        for base, made, source in self.ties:
+            name = self._new_name(f"{self.schema.columns[made].name} = {self.schema.columns[base].name}")
+            cases.append(Case(len(columns), (0.0,), made, self._placed(made, source, place, tables)))
+            columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(self.X)))
+        coordinates = replace(coordinates, inner=replace(coordinates.inner, columns=tuple(columns)))
+        Z = np.hstack([Z, np.full((len(Z), len(cases)), np.nan)])
+        return coordinates, _with_cases(coordinates, cases, Z, self.X), cases
 
     def _cases(self, coordinates: Coordinates, in_cases: Sequence[tuple[Order, int, Case]]) -> Iterator[Case]:
         """The cases in which orders hold, by the values of one coordinate each; those of other orders are not made."""
@@ -962,15 +1006,24 @@ def _dtype(frame: str, sort: str) -> str:
 class WantedRules(NamedTuple):
     """Rules that a learner is to enforce.
 
-    schema : Schema. With all rules, found and declared.
-    rules : tuple of Rule. Those to enforce, declared ones first.
-    n_declared : int. How many of these the user declared.
-    is_auto : bool. Whether the others are enforced only if columns that become one have few combinations of values, and
-        orders are of close columns.
-    tried : tuple of Function. Found functions whose columns may become one although they have many combinations of
-        values, or exceptions.
-    soft : tuple of Function. Found functions that too few rows support to be enforced, and those with an exception in a
-        table of too few rows for a trial. Their columns become one.
+    Attributes
+    ----------
+    schema : Schema
+        With all rules, found and declared.
+    rules : tuple of Rule
+        Those to enforce, declared ones first.
+    n_declared : int
+        How many of these the user declared.
+    is_auto : bool
+        Whether the others are enforced only if columns that become one have few combinations of values, and orders
+        are of close columns.
+    tried : tuple of Function
+        Found functions whose columns may become one although they have many combinations of values, or exceptions.
+    soft : tuple of Function
+        Found functions that too few rows support to be enforced, and those with an exception in a table of too few
+        rows for a trial. Their columns become one.
+    ties : tuple of pairs of int
+        Numbers of two columns that are equal in many rows, but not in all.
     """
 
     schema: Schema
@@ -979,6 +1032,7 @@ class WantedRules(NamedTuple):
     is_auto: bool = False
     tried: tuple[Function, ...] = ()
     soft: tuple[Function, ...] = ()
+    ties: tuple[tuple[int, int], ...] = ()
 
 
 def wanted_rules(
@@ -1020,7 +1074,31 @@ def wanted_rules(
         )
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
-    return WantedRules(schema, (*mine, *found), len(mine), "all" not in said, tried, soft)
+    ties = tuple(find_ties(schema, X, ranges)) if {"auto", "all"} & set(map(str, said)) and objective == "draws" else ()
+    return WantedRules(schema, (*mine, *found), len(mine), "all" not in said, tried, soft, ties)
+
+
+def find_ties(schema: Schema, X: np.ndarray, ranges: Ranges | None = None) -> list[tuple[int, int]]:
+    """Pairs of columns on grids that are equal in many rows, the most often equal ones first."""
+    rows = X[:: max(len(X) // TIE_ROWS, 1)]
+    is_exact = np.ones(X.shape[1], bool) if ranges is None else (ranges.number < 0).all(axis=0)
+    some = [j for j, column in enumerate(schema.columns) if column.step > 0.0 and is_exact[j]]
+    found = []
+    for k, a in enumerate(some):
+        x = rows[:, a] + schema.columns[a].zero
+        for b in some[k + 1 :]:
+            if (schema.columns[a].kind == "datetime") != (schema.columns[b].kind == "datetime"):
+                continue
+            y = rows[:, b] + schema.columns[b].zero
+            known = ~np.isnan(x) & ~np.isnan(y)
+            n_equal = int(np.count_nonzero(np.abs(x - y)[known] <= NEAR * schema.columns[a].step))
+            if TIE_LEAST <= n_equal < known.sum() and n_equal >= TIE_SHARE * known.sum():
+                values, count = np.unique(x[known], return_counts=True)
+                other, often = np.unique(y[known], return_counts=True)
+                _, of_x, of_y = np.intersect1d(values, other, return_indices=True)
+                if float(count[of_x] @ often[of_y]) <= TIE_CHANCE * known.sum() ** 2:
+                    found.append((n_equal / known.sum(), a, b))
+    return [(a, b) for _, a, b in sorted(found, reverse=True)]
 
 
 def _refuse_ranges(rules: Sequence[Rule], schema: Schema, ranges: Ranges) -> None:
