@@ -62,10 +62,12 @@ AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default, beside equations and orders."""
-AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 17, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
+AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 21, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
 """Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
 Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
+LONG = 1 << 17
+"""Steps of a sum from which on the self-check of `jf.fit` asks about its parts alone, to save time."""
 AUTO_APART = 0.1
 """Most `apartness` of columns for their order to be enforced by default. Without it many draws of such columns are
 impossible; where they are farther apart, draws are less like rows (see the experiment on orders)."""
@@ -120,6 +122,13 @@ class Reduced(NamedTuple):
     def adds_numbers(self) -> bool:
         """Whether a column is a sum of two or more coordinates of numbers, if only in some rows."""
         return self.coordinates.adds_numbers or any(len(case.source.terms) > 1 for case in self.cases)
+
+    @property
+    def long_sums(self) -> frozenset[int]:
+        """Numbers of the columns that are sums of many steps, so that each answer about them takes a while."""
+        columns = self.coordinates.schema.columns
+        sums = (j for j in self.coordinates.sums if len(self.coordinates.sources[j].terms) > 1)
+        return frozenset(j for j in sums if number_span(columns[j]) > LONG * (columns[j].step or 1.0))
 
     def of_rows(self, X: np.ndarray) -> np.ndarray:
         """Other rows of the table (n, d) as X has them, (n, m + k); of rows that contradict a rule what is known."""

@@ -207,10 +207,12 @@ def fit(
     task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests, table.ranges)
     chosen = choose(task)
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
-    judged = chosen.model
-    if table.ranges is not None:  # imputed values of ranges are not counts
-        exact = np.flatnonzero((table.ranges.number < 0).all(axis=0)).tolist()
-        judged, counted = (judged.marginalize(exact), counted[:, exact]) if exact else (judged, counted[:0])
+    # Imputed values of ranges are no counts. Long sums take a while to ask about, and their parts are asked about.
+    is_judged = np.ones(counted.shape[1], bool) if table.ranges is None else (table.ranges.number < 0).all(axis=0)
+    is_judged[[] if reduced is None else list(reduced.long_sums)] = False
+    judged, some = chosen.model, np.flatnonzero(is_judged).tolist()
+    if not is_judged.all():
+        judged, counted = (judged.marginalize(some), counted[:, some]) if some else (judged, counted[:0])
     found = statements(judged, counted, of)
     if others is None:
         warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
