@@ -14,7 +14,8 @@ import jointforest as jf
 from jointforest.data.frames import decode, encode, encode_ranges
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.meaning import meaning_of
-from jointforest.data.ranges import complete_column, complete_table, range_text
+from jointforest.data.range_texts import range_text
+from jointforest.data.ranges import complete_column, complete_table
 from jointforest.data.reading import reading_of
 from jointforest.data.schema import Column, Schema
 from jointforest.data.schema_check import schema_from_dict

@@ -17,7 +17,8 @@ from ..runtime.warnings import UnseenLevelWarning, warn
 from .cells import ColumnCells, FrameReader, absent, ranges_refused
 from .conditions import Interval
 from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
-from .ranges import Ranges, range_text, with_flag
+from .range_texts import range_text
+from .ranges import Ranges, with_flag
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import is_span, seconds, unit_of, zone_of

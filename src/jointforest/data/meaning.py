@@ -11,6 +11,7 @@ import numpy as np
 
 from . import times
 from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_span, normal, width
+from .range_texts import interval_of, range_text
 from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place_on_grid
 
 # ---- Unions of half-open intervals ``(lo, hi]``: disjoint, ascending, never empty, never touching.
@@ -97,8 +98,6 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
 
 def _as_range(column: Column, condition: Any) -> Any:
     """The interval that a text such as '<0.5' says of a column of numbers; any other condition as it is."""
-    from .ranges import interval_of, range_text  # which needs this module
-
     is_number = column.kind in NUMERIC_KINDS and column.kind != "datetime" and not times.is_span(column.dtype)
     found = range_text(condition) if is_number and isinstance(condition, str) else None
     if found is None or (column.written is not None and column.written.sort != "number"):

@@ -325,9 +325,8 @@ class Column:
             return numbers
         if times.zone_of(self.dtype) is None:
             return self.moments(numbers)
-        found = np.empty(numbers.shape, dtype=object)
-        found.flat = [None if x != x else times.moment(x, self.origin, self.dtype) for x in numbers.ravel().tolist()]
-        return found
+        flat = [None if x != x else times.moment(x, self.origin, self.dtype) for x in numbers.ravel().tolist()]
+        return np.array(flat, dtype=object).reshape(numbers.shape)
 
     def moments(self, numbers: np.ndarray) -> np.ndarray:
         """Numbers of a date-time column in any shape as datetime64[us], in UTC if it has a time zone."""

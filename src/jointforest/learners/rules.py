@@ -1090,7 +1090,9 @@ def wanted_rules(
 def find_ties(schema: Schema, X: np.ndarray, ranges: Ranges | None = None) -> list[tuple[int, int]]:
     """Pairs of columns on grids that are equal in many rows, the most often equal ones first."""
     rows = X[:: max(len(X) // TIE_ROWS, 1)]
-    is_exact = np.ones(X.shape[1], bool) if ranges is None else (ranges.number < 0).all(axis=0)
+    is_exact: np.ndarray = np.ones(X.shape[1], bool)
+    if ranges is not None:
+        is_exact = np.all(ranges.number < 0, axis=0)
     some = [j for j, column in enumerate(schema.columns) if column.step > 0.0 and is_exact[j]]
     found = []
     for k, a in enumerate(some):
