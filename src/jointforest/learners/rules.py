@@ -67,7 +67,8 @@ AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 21, 1 << 14)), 3: ((1 << 15, 1 << 1
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
 Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
 LONG = 1 << 17
-"""Steps of a sum from which on the self-check of `jf.fit` asks about its parts alone, to save time."""
+"""Steps of a sum from which on the self-check of `jf.fit` asks about its parts alone, to save time. Orders of columns
+with more steps are not enforced by default, as a check of a table would take minutes."""
 AUTO_APART = 0.1
 """Most `apartness` of columns for their order to be enforced by default. Without it many draws of such columns are
 impossible; where they are farther apart, draws are less like rows (see the experiment on orders)."""
@@ -1134,10 +1135,11 @@ def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[R
 
 
 def _is_short_order(rule: Order, schema: Schema, X: np.ndarray) -> bool:
-    """Whether one column, as a sum of the other one and the gap, has so few steps that answers are exact."""
+    """Whether one column, as a sum of the other one and the gap, has so few steps that answers are exact and fast."""
     apart, step = gap(rule, schema, X), _unit(schema[rule.low], schema[rule.high])
     parts = sorted([float(np.nanmax(apart) - np.nanmin(apart)), number_span(schema[rule.low])])
-    return _is_short(parts, number_span(schema[rule.high]), step)
+    total = number_span(schema[rule.high])
+    return max(parts[-1], total) <= LONG * step and _is_short(parts, total, step)
 
 
 def _is_default(rule: Rule, schema: Schema) -> bool:
