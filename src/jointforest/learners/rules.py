@@ -95,20 +95,12 @@ class Reduced(NamedTuple):
     These columns are learned too, and then marginalised: their hidden states carry what the sum tells of other columns.
     Sums of a column and a gap are not, as draws of wine are then less like its rows (see the experiment on rules).
 
-    Attributes
-    ----------
-    coordinates : Coordinates
-    schema : Schema
-        Of the columns that are learned: m coordinates, and k columns of the table.
-    X : float64 array (n, m + k)
-        NaN where missing.
-    beside : list of int
-        Numbers of the k columns in the table.
-    low : dict of str to float
-        Least values that some coordinates may have, by their names.
-    indicators : set of str
-        Names of the coordinates that say whether a cell is missing.
-    cases : tuple of Case
+    schema : Schema. Of the columns that are learned: m coordinates, and k columns of the table.
+    X : float64 array (n, m + k). NaN where missing.
+    beside : list of int. Numbers of the k columns in the table.
+    low : dict of str to float. Least values that some coordinates may have, by their names.
+    indicators : set of str. Names of the coordinates that say whether a cell is missing.
+    cases : tuple of Case. Rows in which some columns are sums.
     """
 
     coordinates: Coordinates
@@ -736,10 +728,8 @@ class _Maker:
     def _placed(
         self, j: int, source: Source, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]
     ) -> Source:
-        """A source of column j with the final numbers of the coordinates, each once.
-
-        A sum of members of one compound alone is a member itself.
-        """
+        """A source of column j with the final numbers of the coordinates, each once."""
+        # A sum of members of one compound alone is a member itself.
         terms: list[Term] = []
         of_block: dict[int, np.ndarray] = {}
         column = self.schema.columns[j]

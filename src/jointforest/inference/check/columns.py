@@ -39,51 +39,35 @@ Coder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 class CheckedColumn:
     """One column: its cells as indices of distinct values, and the errors that lead to these values.
 
-    Attributes
-    ----------
-    column : Column
-    values : list
-        First the U = ``n_seen`` distinct known cells, then values that no cell has but that may be true. V in total.
-    written : dict of int to object
-        In columns of numbers, a cell of the frame for each of the first U values.
-    item : int array (n,)
-        The index in ``values`` of each row's cell; -1 where it is missing or blank.
-    is_blank : bool array (n,)
-        Whether the cell is an empty text, or consists of spaces.
-    is_range : bool array (n,), ranges : object array (n,)
-        Whether the cell is a range, which is not checked; and the text of such a cell.
-    is_learned : bool
-        Whether the joint has learned the cells of this table.
-    n_seen : int
-        Number of values that some cell has.
-    count, learned : float arrays (n_seen,), (V,)
-        Number of cells of each value in this table, and in the table that the joint has learned.
-    kinds : int array (E,)
-        Kind of each error of the column, such as one for each factor. The last two do not depend on the truth.
-    truth : int array (n_seen, C)
-        True values that an error may have changed into each value; -1 where there are fewer than C.
-    place : int array (C,)
-        The error, an index into ``kinds``, of each column of ``truth``.
-    errors : int array
-        The errors that occur: those of ``place`` and the last two.
-    log_error : float array (n_seen, C)
-        log p(value in the cell | truth, error).
-    log_random, log_any : float arrays (n_seen,)
-        The same for the last two errors, a random value and any value.
-    log_new : float array (n_seen,)
-        log p(value | no other row has it); -inf for numbers, because the joint itself allows new numbers.
-    number : float array (V,)
-        Each value as the schema encodes it; NaN if it cannot.
-    code : int array (V,), measure : float array (V,)
-        Code of each value in the joint, or -1 if it has none; and p(value | code).
-    unit : float
-        Width to which densities refer; that of a grid, or beside atoms the least difference of two cells.
-    has_mass : bool
-        Whether measures are probabilities and no densities.
-    genuine : float array (V,)
-        Expected over observed number of cells as far from the others as a value; 1 in no tail: see `_tail`.
-    measure_without_row : float array (V,)
-        ``measure`` without the contribution of the row's own cell: see `weigh`.
+    values : list. First the U = ``n_seen`` distinct known cells, then values that no cell has but that may be true. V
+        in total.
+    written : dict of int to object. In columns of numbers, a cell of the frame for each of the first U values.
+    item : int array (n,). The index in ``values`` of each row's cell; -1 where it is missing or blank.
+    is_blank : bool array (n,). Whether the cell is an empty text, or consists of spaces.
+    is_range : bool array (n,), ranges : object array (n,). Whether the cell is a range, which is not checked; and the
+        text of such a cell.
+    is_learned : bool. Whether the joint has learned the cells of this table.
+    n_seen : int. Number of values that some cell has.
+    count, learned : float arrays (n_seen,), (V,). Number of cells of each value in this table, and in the table that
+        the joint has learned.
+    kinds : int array (E,). Kind of each error of the column, such as one for each factor. The last two do not depend on
+        the truth.
+    truth : int array (n_seen, C). True values that an error may have changed into each value; -1 where there are fewer
+        than C.
+    place : int array (C,). The error, an index into ``kinds``, of each column of ``truth``.
+    errors : int array. The errors that occur: those of ``place`` and the last two.
+    log_error : float array (n_seen, C). log p(value in the cell | truth, error).
+    log_random, log_any : float arrays (n_seen,). The same for the last two errors, a random value and any value.
+    log_new : float array (n_seen,). log p(value | no other row has it); -inf for numbers, because the joint itself
+        allows new numbers.
+    number : float array (V,). Each value as the schema encodes it; NaN if it cannot.
+    code : int array (V,), measure : float array (V,). Code of each value in the joint, or -1 if it has none; and
+        p(value | code).
+    unit : float. Width to which densities refer; that of a grid, or beside atoms the least difference of two cells.
+    has_mass : bool. Whether measures are probabilities and no densities.
+    genuine : float array (V,). Expected over observed number of cells as far from the others as a value; 1 in no tail:
+        see `_tail`.
+    measure_without_row : float array (V,). ``measure`` without the contribution of the row's own cell: see `weigh`.
     """
 
     def __init__(
