@@ -1006,24 +1006,16 @@ def _dtype(frame: str, sort: str) -> str:
 class WantedRules(NamedTuple):
     """Rules that a learner is to enforce.
 
-    Attributes
-    ----------
-    schema : Schema
-        With all rules, found and declared.
-    rules : tuple of Rule
-        Those to enforce, declared ones first.
-    n_declared : int
-        How many of these the user declared.
-    is_auto : bool
-        Whether the others are enforced only if columns that become one have few combinations of values, and orders
-        are of close columns.
-    tried : tuple of Function
-        Found functions whose columns may become one although they have many combinations of values, or exceptions.
-    soft : tuple of Function
-        Found functions that too few rows support to be enforced, and those with an exception in a table of too few
-        rows for a trial. Their columns become one.
-    ties : tuple of pairs of int
-        Numbers of two columns that are equal in many rows, but not in all.
+    schema : Schema. With all rules, found and declared.
+    rules : tuple of Rule. Those to enforce, declared ones first.
+    n_declared : int. How many of these the user declared.
+    is_auto : bool. Whether the others are enforced only if columns that become one have few combinations of values, and
+        orders are of close columns.
+    tried : tuple of Function. Found functions whose columns may become one although they have many combinations of
+        values, or exceptions.
+    soft : tuple of Function. Found functions that too few rows support to be enforced, and those with an exception in a
+        table of too few rows for a trial. Their columns become one.
+    ties : tuple of pairs of int. Numbers of two columns that are equal in many rows, but not in all.
     """
 
     schema: Schema
