@@ -625,7 +625,7 @@ def check(
     joint = given or HiddenTreeForest(rules="off", random_state=seed or 0).fit(frame).joint_
     found = joint.check(frame, key)
     for name, why in found.left_out.items():
-        say(f"column {name!r} is not checked: it {why}")
+        say(f"not checked: column {name!r} {why}")
     cells = to_arrow(found.cells, joint.schema.names)
     import pyarrow.compute as pc
 

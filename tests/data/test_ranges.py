@@ -14,7 +14,8 @@ import jointforest as jf
 from jointforest.data.frames import decode, encode, encode_ranges
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.meaning import meaning_of
-from jointforest.data.ranges import complete_column, complete_table, range_text
+from jointforest.data.range_texts import range_text
+from jointforest.data.ranges import complete_column, complete_table
 from jointforest.data.reading import reading_of
 from jointforest.data.schema import Column, Schema
 from jointforest.data.schema_check import schema_from_dict
@@ -358,7 +359,7 @@ def test_ranges_that_hold_nothing_are_refused_at_the_call():
     jf.between("low", "high"), jf.between(np.array([2.0, np.nan]), 1), jf.between(1, 1), jf.between(None, 1)
 
 
-@pytest.mark.parametrize("condition", ["<0.50", pd.Interval(1, 2)])
+@pytest.mark.parametrize("condition", ["<half", pd.Interval(1, 2)])
 def test_a_range_as_a_condition_is_pointed_to_between(condition):
     schema = infer_schema(pd.DataFrame({"x": [1.5, 2.0, 3.0], "y": [1.0, 2.5, 3.0]}))
     with pytest.raises(ValueError, match=r"column 'x' \(rounded\): expected a number.*for a range say jf\.between\("):

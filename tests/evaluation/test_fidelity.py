@@ -206,7 +206,7 @@ def test_marginals_alone_need_no_classifier() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_rows_without_the_flag_of_censored_times_are_refused() -> None:
+def test_censored_times_are_not_compared() -> None:
     rng = np.random.default_rng(0)
     months, until = rng.exponential(9.0, 200).round(1), rng.uniform(0.0, 20.0, 200).round(1)
     frame = pd.DataFrame(
@@ -217,5 +217,6 @@ def test_rows_without_the_flag_of_censored_times_are_refused() -> None:
     )
     with pytest.raises(ValueError, match=r"rows: column 'died' has no known cell, .* jf.censored"):
         jf.fidelity(joint.sample(200, random_state=0), frame)
-    with pytest.raises(ValueError, match=r"column 'months' has .* ranges, which are not taken here"):
-        jf.fidelity(joint, frame)
+    found = jf.fidelity(joint, frame, only=["marginals"], random_state=0)
+    assert found.notes[0].startswith("'months' is not compared: it has ")
+    assert set(found.marginals.distance) == {"plan"}

@@ -1123,7 +1123,7 @@ class Joint:
 
         Returns
         -------
-        array (n,): float64, datetime64, or objects that are levels
+        array (n,): float64, datetime64, or objects that are levels, or datetimes with a time zone
 
         Raises
         ------

@@ -17,7 +17,8 @@ from ..runtime.warnings import UnseenLevelWarning, warn
 from .cells import ColumnCells, FrameReader, absent, ranges_refused
 from .conditions import Interval
 from .csv_files import SPREADSHEET_ERRORS, is_number, numbered
-from .ranges import Ranges, range_text, with_flag
+from .range_texts import range_text
+from .ranges import Ranges, with_flag
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
 from .times import is_span, seconds, unit_of, zone_of
@@ -151,6 +152,16 @@ def encode_cells(
     if ranges is not None:
         refuse_ranges(schema, ranges.number)
     return X, unseen
+
+
+def ranges_in_words(schema: Schema, ranges: Ranges | None) -> dict[str, str]:
+    """Names of the columns with cells that are ranges, and how many of them there are, in words."""
+    n_each = np.zeros(len(schema.names), int) if ranges is None else np.count_nonzero(ranges.number >= 0, axis=0)
+    return {
+        name: "has 1 cell that is a range" if n == 1 else f"has {n:,} cells that are ranges"
+        for name, n in zip(schema.names, n_each.tolist(), strict=True)
+        if n
+    }
 
 
 def refuse_ranges(schema: Schema, number: np.ndarray) -> None:

@@ -43,7 +43,8 @@ from .observe_table import (
     precision,
     time_step,
 )
-from .ranges import complete_column, range_text, with_flag
+from .range_texts import range_text
+from .ranges import complete_column, with_flag
 from .schema import (
     CATEGORICAL_KINDS,
     KINDS,

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import times
 from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_span, normal, width
+from .range_texts import interval_of, range_text
 from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place_on_grid
 
 # ---- Unions of half-open intervals ``(lo, hi]``: disjoint, ascending, never empty, never touching.
@@ -91,8 +92,23 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
     # Raises ValueError for unknown levels, an order of unordered levels, reversed intervals, and single values of a
     # column with a density (an event of probability 0).
     refuse_pair(column, condition)
-    condition = normal(condition)
+    condition = _as_range(column, normal(condition))
     return None if condition is None else _meaning(column, condition)
+
+
+def _as_range(column: Column, condition: Any) -> Any:
+    """The interval that a text such as '<0.5' says of a column of numbers; any other condition as it is."""
+    is_number = column.kind in NUMERIC_KINDS and column.kind != "datetime" and not times.is_span(column.dtype)
+    found = range_text(condition) if is_number and isinstance(condition, str) else None
+    if found is None or (column.written is not None and column.written.sort != "number"):
+        return condition
+    try:
+        ends = {
+            end: float(end) if column.written is None else column.to_number(end) + column.zero for end in found.ends
+        }
+    except ValueError:
+        return condition
+    return interval_of(found, ends) or condition
 
 
 def refuse_pair(column: Column, condition: Any) -> None:
@@ -325,7 +341,7 @@ def _end(column: Column, value: Any) -> float:
 
 def _known(column: Column, condition: Any) -> Any:
     """The condition in its normal form; it must be a condition."""
-    condition = normal(condition)
+    condition = _as_range(column, normal(condition))
     if condition is None:
         raise ValueError(f"column {column.name!r}: None (nothing known) cannot be part of a condition; leave it out")
     if isinstance(condition, PerRow):

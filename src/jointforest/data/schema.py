@@ -313,18 +313,37 @@ class Column:
         return round(number, self.decimals or None)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
-        """Numbers or level codes in any shape as the column's values: float64, datetime64[us] in UTC, or objects."""
+        """Numbers or level codes in any shape as the column's values: float64, datetime64[us], or objects.
+
+        Moments of a column with a time zone are datetimes of this zone, as one answer is.
+        """
         if self.is_categorical:
             known = ~np.isnan(numbers)
             levels = np.array([*self.levels, None], dtype=object)
             return levels[np.where(known, numbers, len(self.levels)).astype(np.int64)]
         if self.kind != "datetime":
             return numbers
+        if times.zone_of(self.dtype) is None:
+            return self.moments(numbers)
+        flat = [None if x != x else times.moment(x, self.origin, self.dtype) for x in numbers.ravel().tolist()]
+        return np.array(flat, dtype=object).reshape(numbers.shape)
+
+    def moments(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers of a date-time column in any shape as datetime64[us], in UTC if it has a time zone."""
         micro = np.round(numbers * 1e6)
         # Far beyond any calendar the background still has mass: such moments are shown as the last one there is.
         far = 2.0**62
         moment = np.clip(np.where(np.isnan(micro), 0.0, micro), -far, far).astype(np.int64) + int(self.origin) * 10**6
         return np.where(np.isnan(micro), np.datetime64("NaT"), moment.view("datetime64[us]"))
+
+    def numbers_of_moments(self, moments: np.ndarray) -> np.ndarray:
+        """Numbers of a date-time column from what `values` makes of them; NaN of what is missing."""
+        if moments.dtype.kind == "M":
+            seconds = moments.astype("datetime64[us]").astype(np.int64) / 1e6 - self.origin
+            return np.where(np.isnat(moments), np.nan, seconds)
+        zone = times.zone_of(self.dtype)
+        flat = [math.nan if x is None else times.seconds(x, self.origin, zone) for x in moments.ravel().tolist()]
+        return np.array(flat, np.float64).reshape(moments.shape)
 
     def scalar(self, number: float) -> Any:
         """One answer, which need not be a value of the column: a float, the nearest date, a datetime, or a level."""

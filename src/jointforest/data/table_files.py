@@ -263,7 +263,7 @@ def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
     if column.is_categorical:
         return pa.array(means.tolist(), from_pandas=True)
     if column.kind == "datetime":
-        means = (means.astype("datetime64[us]") - np.datetime64(round(column.origin), "s")) / np.timedelta64(1, "s")
+        means = column.numbers_of_moments(means)
         unit = next((unit for unit in (86_400.0, 60.0, 1.0) if column.step % unit == 0.0), 1e-6)
         means = np.round((means + column.origin) / unit) * unit - column.origin
     elif column.step > 0.0 and column.decimals:
@@ -274,7 +274,7 @@ def means_as_cells(column: Column, means: np.ndarray) -> pa.Array:
     if column.kind != "datetime":
         return pa.array(means, from_pandas=True)
     zone, is_day = zone_of(column.dtype), column.step % 86_400 == 0
-    moments = pa.array(column.values(means)).cast(pa.timestamp("s" if column.step >= 1.0 else "us", zone))
+    moments = pa.array(column.moments(means)).cast(pa.timestamp("s" if column.step >= 1.0 else "us", zone))
     return moments.cast(pa.date32()) if is_day and zone is None else moments
 
 

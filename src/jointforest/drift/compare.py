@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 from scipy.special import xlogy
+from scipy.stats import binom
 
+from ..data.discretization.learn import has_far_values
 from ..data.frames import from_cells, read
 from ..data.shown_values import cell_in_words, number_text
 from ..evaluation.columns_and_pairs import pearson
@@ -86,6 +88,8 @@ class TableComparison:
         The one of most information first.
     left_out : dict of str to str
         The columns that were not compared, and why.
+    notes : tuple of str
+        Levels that one table alone has, and values of the new table that are far from all others.
     """
 
     n_old: int
@@ -94,6 +98,7 @@ class TableComparison:
     level: float
     changes: tuple[Change, ...]
     left_out: dict[str, str]
+    notes: tuple[str, ...]
     _old: Any
     _new: Any
     _names: tuple[str, ...]
@@ -104,6 +109,7 @@ class TableComparison:
             f"{self.n_old:,} old and {self.n_new:,} new rows: p-value {self.p_value:.3g} (hypothesis: nothing changed)"
         ]
         lines += [f"  {change}" for change in self.changes] or ["  no single change found"] * (not n)
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join([*lines, *(f"  {name!r} is not compared: it {why}" for name, why in self.left_out.items())])
 
     @property
@@ -211,7 +217,8 @@ def compare_tables(
         changes = model.changes(level, np.sort(least[1:]))
     p_value = float(np.count_nonzero(least <= least[0] * _SAME) / len(least))
     n_new = len(tables.X) - tables.n_old
-    return TableComparison(tables.n_old, n_new, p_value, level, changes, tables.left_out, old, new, tables.schema.names)
+    notes, names = tuple(Words(tables).notes()), tables.schema.names
+    return TableComparison(tables.n_old, n_new, p_value, level, changes, tables.left_out, notes, old, new, names)
 
 
 def _separates(information: float, share: float) -> bool:
@@ -385,11 +392,22 @@ def _columns(frame: Any, names: tuple[str, ...]) -> Any:
 
 _NAMED = 3
 """Most levels of a bin that are named."""
+_CHANCE = 0.001
+"""Probability up to which levels that one table alone has are no chance."""
+_MOST_FAR = 10
+"""Most values of a column that are looked at because they are far from all others."""
 
 
 def _percent(hits: int, n: int) -> str:
     share = 100.0 * hits / max(n, 1)
     return f"{share:.{1 if share >= 1.0 or not hits else 2}f}% ({hits:,} of {n:,})"
+
+
+def _named(values: list[tuple[str, int]]) -> str:
+    """Values with their numbers of rows, in words; the first ones are named."""
+    texts = [f"{text} ({n:,} {'row' if n == 1 else 'rows'})" for text, n in values[:_NAMED]]
+    more = [f"{len(values) - _NAMED} others"] * (len(values) > _NAMED)
+    return ", ".join([*texts, *more])
 
 
 class Words:
@@ -431,6 +449,49 @@ class Words:
             name = self._tables.schema.columns[j].name
             return f"share of missing cells of {name}: {self._share(hits, np.ones_like(hits))}"
         return f"share of {self._part(of, j, code)}: {self._share(hits, np.ones_like(hits))}"
+
+    def notes(self) -> list[str]:
+        """Levels that one table alone has, and values of the new table that are far from all others, by column."""
+        found = []
+        for j, column in enumerate(self._tables.schema.columns):
+            if column.is_categorical:
+                sides = [self._tables.X[side, j] for side in (self._is_new, ~self._is_new)]
+                new, gone = (self._levels_alone(j, one, other) for one, other in (sides, sides[::-1]))
+                said = [f"has new levels: {new}"] * bool(new) + [f"has no longer the levels: {gone}"] * bool(gone)
+                found += [f"{column.name} {' and '.join(said)}"] * bool(said)
+            elif far := self._far_values(j):
+                found.append(f"{column.name} has values far from all others: {far}")
+        return found
+
+    def _levels_alone(self, j: int, codes: np.ndarray, others: np.ndarray) -> str:
+        """Levels of the rows (n,) of one table that are not in the other one (m,), unless this is likely by chance.
+
+        The number of rows whose level occurs once estimates how many others have a level that is not there (Good 1953).
+        """
+        column = self._tables.schema.columns[j]
+        level, count = np.unique(codes[~np.isnan(codes)], return_counts=True)
+        known, often = np.unique(others[~np.isnan(others)], return_counts=True)
+        alone = ~np.isin(level, known)
+        n_alone, n_once = int(count[alone].sum()), int(np.count_nonzero(often == 1))
+        share = count.sum() / max(count.sum() + often.sum(), 1)
+        by_chance = float(binom.sf(n_alone - 1, n_alone + n_once + 1, share))  # one row more, as none may be luck
+        if not n_alone or not len(known) or by_chance > _CHANCE:
+            return ""
+        order = np.argsort(-count[alone], kind="stable")
+        return _named([(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()])
+
+    def _far_values(self, j: int) -> str:
+        """Values of the new table alone that are too far from all others to be of their tail."""
+        column, x = self._tables.schema.columns[j], self._tables.X[:, j]
+        old, rest = x[~self._is_new], x[~np.isnan(x)]
+        far: list[tuple[str, int]] = []
+        while len(rest) and len(far) < _MOST_FAR and has_far_values(column, rest):
+            end = rest[np.argmax(np.abs(rest - np.median(rest)))]
+            if end in old:
+                break
+            far.append((str(cell_in_words(column, float(end))), int(np.count_nonzero(rest == end))))
+            rest = rest[rest != end]
+        return _named(far)
 
     def _mean(self, j: int, among: np.ndarray, where: str = "") -> str:
         """The change of the mean of a column of numbers, or of an ordered one its median; among rows of a mask (n,)."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
-from ..data.frames import read
+from ..data.frames import encode_ranges, ranges_in_words, read
 from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 from ..models.base import Distribution
@@ -95,6 +96,23 @@ def fidelity(
         raise TypeError("a joint of histories has figures of its own: joint.fidelity(frame, holdout)")
     joint = joint_or_rows if _is_joint(joint_or_rows) else None
     schema = infer_schema(frame) if joint is None else joint.schema
+    left_out: dict[str, str] = {}
+    for rows in (frame, holdout, None if joint else joint_or_rows):
+        left_out |= {} if rows is None else ranges_in_words(schema, encode_ranges(schema, rows, None)[2])
+    if left_out:  # the known cells of such a column are not a sample of its values
+        kept = [name for name in schema.names if name not in left_out]
+        if not kept:
+            said = "; ".join(f"{name!r} {why}" for name, why in left_out.items())
+            raise ValueError(f"no column can be compared: {said}")
+        if joint is None:
+            frame, joint_or_rows = _without(frame, left_out), _without(joint_or_rows, left_out)
+            holdout = None if holdout is None else _without(holdout, left_out)
+            schema = infer_schema(frame)
+        else:
+            joint = joint_or_rows = joint.select(*kept)
+            gone = set(schema.all_columns.names).difference(kept)
+            frame, holdout = (None if rows is None else _without(rows, gone) for rows in (frame, holdout))
+            schema = joint.schema
     tables = _read(schema, joint_or_rows, frame, holdout, seed)
     measures = _compared(tables, wanted, seed) | _asked(joint, tables, wanted, seed)
     if "membership" in wanted and tables.new is not None:
@@ -105,9 +123,17 @@ def fidelity(
         n_rows=len(tables.rows.X),
         n_held_out=0 if tables.new is None else len(tables.new.X),
         library=read(frame).frame,
-        notes=tuple(_notes(joint, tables, wanted)),
+        notes=(
+            *(f"{name!r} is not compared: it {why}" for name, why in left_out.items()),
+            *_notes(joint, tables, wanted),
+        ),
         **measures,
     )
+
+
+def _without(frame: Any, columns: Collection[str]) -> Any:
+    """A frame without some of its columns."""
+    return nw.from_native(frame, eager_only=True).drop(*columns, strict=False).to_native()
 
 
 def _is_joint(given: Any) -> bool:

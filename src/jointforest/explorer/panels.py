@@ -216,11 +216,8 @@ def _axis(column: Column, cuts: Any) -> dict[str, Any]:
 
 
 def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
-    """The column's numbers of its values, NaN of NaT; moments of columns with a time zone are in UTC."""
-    if column.kind != "datetime":
-        return np.asarray(cuts, np.float64)
-    seconds = cuts.astype("datetime64[us]").astype(np.int64) / 1e6 - column.origin
-    return np.where(np.isnat(cuts), np.nan, seconds)
+    """The column's numbers of its values, NaN of missing ones."""
+    return column.numbers_of_moments(cuts) if column.kind == "datetime" else np.asarray(cuts, np.float64)
 
 
 def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import rel_entr
 
-from ..data.conditions import Interval
+from ..data.conditions import AnyOf, Interval, Not
 from ..data.discretization.dependence import CLASSES, mutual_information
 from ..data.discretization.learn import MAX_LEVEL_CODES
 from ..data.evidence import build
@@ -40,6 +40,7 @@ from ..data.rules.rule import (
 )
 from ..data.schema import MAX_LEVELS, Column, Schema, snapped
 from ..models.base import Distribution
+from ..models.mixture import mix
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
 from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
@@ -61,13 +62,31 @@ AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default, beside equations and orders."""
-AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 17, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
+AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 21, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
 """Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
 Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
+LONG = 1 << 17
+"""Steps of a sum from which on the self-check of `jf.fit` asks about its parts alone, to save time. Orders of columns
+with more steps are not enforced by default, as a check of a table would take minutes."""
 AUTO_APART = 0.1
 """Most `apartness` of columns for their order to be enforced by default. Without it many draws of such columns are
 impossible; where they are farther apart, draws are less like rows (see the experiment on orders)."""
+
+AS_POSSIBLE = 0.002
+"""Difference of shares of rows with impossible values, up to which two ways to make an order hold are alike."""
+MOST_IMPOSSIBLE = 0.01
+"""Largest share of rows with impossible values for which a found order is enforced: answers would count these."""
+TIE_ROWS = 5_000
+"""Rows in which columns that are often equal are sought."""
+TIE_LEAST = 20
+"""Fewest of these rows in which the columns are equal."""
+TIE_SHARE = 0.2
+"""Least share of rows in which two columns are equal so that an indicator says where they are."""
+TIE_CHANCE = 0.05
+"""Largest share of equal rows of independent columns with such an indicator; levels keep the others equal."""
+MOST_EVENTS = 2
+"""Most coordinates by whose values columns are sums in some rows only: each doubles the time of an answer."""
 
 
 class Reduced(NamedTuple):
@@ -79,20 +98,35 @@ class Reduced(NamedTuple):
     schema : Schema. Of the columns that are learned: m coordinates, and k columns of the table.
     X : float64 array (n, m + k). NaN where missing.
     beside : list of int. Numbers of the k columns in the table.
-    low : dict of int to float. Least values that some coordinates may have.
+    low : dict of str to float. Least values that some coordinates may have, by their names.
     indicators : set of str. Names of the coordinates that say whether a cell is missing.
+    cases : tuple of Case. Rows in which some columns are sums.
     """
 
     coordinates: Coordinates
     schema: Schema
     X: np.ndarray
     beside: list[int]
-    low: dict[int, float]
+    low: dict[str, float]
     indicators: set[str]
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def adds_numbers(self) -> bool:
+        """Whether a column is a sum of two or more coordinates of numbers, if only in some rows."""
+        return self.coordinates.adds_numbers or any(len(case.source.terms) > 1 for case in self.cases)
+
+    @property
+    def long_sums(self) -> frozenset[int]:
+        """Numbers of the columns that are sums of many steps, so that each answer about them takes a while."""
+        columns = self.coordinates.schema.columns
+        sums = (j for j in self.coordinates.sums if len(self.coordinates.sources[j].terms) > 1)
+        return frozenset(j for j in sums if number_span(columns[j]) > LONG * (columns[j].step or 1.0))
 
     def of_rows(self, X: np.ndarray) -> np.ndarray:
         """Other rows of the table (n, d) as X has them, (n, m + k); of rows that contradict a rule what is known."""
-        Z = _with_skipped(self.coordinates, _in_coordinates(self.coordinates, X), X)
+        Z = _with_cases(self.coordinates, self.cases, _in_coordinates(self.coordinates, X), X)
+        Z = _with_skipped(self.coordinates, Z, X)
         for j, absence in enumerate(self.coordinates.absences):
             if absence.where >= 0 and self.coordinates.inner.columns[absence.where].name in self.indicators:
                 Z[:, absence.where] = np.isnan(X[:, j])
@@ -107,13 +141,74 @@ class Reduced(NamedTuple):
 
     def ruled(self, inner: Distribution) -> Distribution:
         """The distribution of the table's rows, from one of the columns that are learned."""
-        columns = self.coordinates.inner.columns
-        inner = inner.marginalize(list(range(len(columns))))
-        if self.low:
-            said = {columns[at].name: Interval(low, None) for at, low in self.low.items()}
-            pinned = inner.condition(build(self.coordinates.inner, conditions=said))
-            inner = pinned.with_schema(inner.schema)
-        return ruled(self.coordinates, inner)
+        parts = [(self.coordinates, inner.marginalize(list(range(len(self.coordinates.inner.columns)))), 0.0)]
+        for event in dict.fromkeys((case.at, case.values) for case in self.cases):
+            cases = [case for case in self.cases if (case.at, case.values) == event]
+            parts = [piece for part in parts for piece in _divided(cases, *part)]
+        each = [self._pinned(coordinates, of_part) for coordinates, of_part, _ in parts]
+        return each[0] if len(each) == 1 else mix(each, np.exp([log_p for _, _, log_p in parts]))
+
+    def _pinned(self, coordinates: Coordinates, inner: Distribution) -> Distribution:
+        """The distribution of rows, from that of coordinates, whose least values are enforced."""
+        if self.cases:  # in each case other coordinates are needed
+            needed, kept = coordinates.select(list(range(len(coordinates.sources))))
+            coordinates = replace(needed, schema=coordinates.schema, enforced=coordinates.enforced)
+            inner = inner.marginalize(kept)
+        said = {name: Interval(low, None) for name, low in self.low.items() if name in coordinates.inner.names}
+        if said:
+            inner = inner.condition(build(coordinates.inner, conditions=said)).with_schema(inner.schema)
+        return ruled(coordinates, inner)
+
+
+class Case(NamedTuple):
+    """Rows in which a column is a sum of coordinates; in all others it is a coordinate of its own.
+
+    at : int. The coordinate that tells which rows these are.
+    values : tuple of float. Its values in the other rows.
+    made : int. Number of the column.
+    source : Source. What the column is made of.
+    """
+
+    at: int
+    values: tuple[float, ...]
+    made: int
+    source: Source
+
+    def of(self, coordinates: Coordinates) -> Coordinates:
+        """The coordinates of a table in these rows."""
+        sources = list(coordinates.sources)
+        sources[self.made] = self.source
+        return replace(coordinates, sources=tuple(sources))
+
+
+def _with_cases(coordinates: Coordinates, cases: Sequence[Case], Z: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Coordinates Z (n, m) of rows X (n, d) with the gaps of some rows, and whether columns are equal."""
+    Z = Z.copy()
+    for case in cases:
+        gaps = [term.at for term in case.source.terms[1:]]
+        if gaps:
+            Z[:, gaps] = _in_coordinates(case.of(coordinates), X)[:, gaps]
+        else:
+            apart = X[:, case.made] - case.of(coordinates).column(case.made, Z)
+            near = NEAR * coordinates.schema.columns[case.made].step
+            Z[:, case.at] = np.where(np.isnan(apart), np.nan, np.abs(apart) <= near)
+    return Z
+
+
+def _divided(
+    cases: Sequence[Case], coordinates: Coordinates, inner: Distribution, log_p: float
+) -> Iterator[tuple[Coordinates, Distribution, float]]:
+    """The rows in which some columns are sums, and all others: coordinates, their distribution, log-probability."""
+    column = coordinates.inner.columns[cases[0].at]
+    values = AnyOf(*(column.from_number(x) for x in cases[0].values))
+    made = coordinates
+    for case in cases:
+        made = case.of(made)
+    for said, of_rows in ((Not(values), made), (values, coordinates)):
+        evidence = build(coordinates.inner, conditions={column.name: said})
+        log_share = float(inner.log_density(evidence)[0])
+        if log_share > -np.inf:
+            yield of_rows, inner.condition(evidence).with_schema(inner.schema), log_p + log_share
 
 
 def reduce_table(
@@ -137,7 +232,7 @@ def _n_columns(reduced: Reduced | None, X: np.ndarray) -> int:
 
 def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) -> Reduced | None:
     """`reduce_table` with some of the functions that are tried as compounds."""
-    made = _Maker(wanted.schema, X)
+    made = _Maker(wanted, X)
     mine, found = wanted.rules[: wanted.n_declared], wanted.rules[wanted.n_declared :]
     made.add(mine)  # what is declared comes before what is found
     made.is_found = True
@@ -145,11 +240,12 @@ def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) 
         made.add_block(function)
     made.is_auto = wanted.is_auto
     made.add(found)
+    for a, b in wanted.ties:
+        made.add_tie(a, b)
     # Those of which either column determines the other come first: then known cells determine more of a compound.
     for function in sorted(wanted.soft, key=lambda one: not one.is_mutual):
         made.add_block(function, is_soft=True)
-    about_missing = [rule for rule in wanted.rules if isinstance(rule, MissingTogether | MissingWhere)]
-    reduced = made.finished(about_missing)
+    reduced = made.finished()
     for rule in mine:
         if rule not in made.enforced:
             why = made.why.get(rule, "another rule already determines its columns")
@@ -160,13 +256,18 @@ def _reduced(wanted: WantedRules, X: np.ndarray, compounds: Sequence[Function]) 
 class _Maker:
     """Coordinates in the making. Until the end, coordinate j < d is column j, and others are numbered from d on."""
 
-    def __init__(self, schema: Schema, X: np.ndarray) -> None:
-        self.schema, self.X = schema, X
-        self.d = len(schema.columns)
+    def __init__(self, wanted: WantedRules, X: np.ndarray) -> None:
+        self.schema, self.X = wanted.schema, X
+        self.about_missing = [one for one in wanted.rules if isinstance(one, MissingTogether | MissingWhere)]
+        self.d = len(self.schema.columns)
         self.sources = [Source((Term(j),)) for j in range(self.d)]
         self.blocks: list[set[int]] = []
         self.gaps: list[tuple[Column, float]] = []  # coordinate d + k, and its least value
         self.gap_after: list[int] = []
+        # Orders of a column that a rule makes missing: the rule, both columns, and what the second one is made of in
+        # the rows where the first one is there.
+        self.in_cases: list[tuple[Order, int, int, Source]] = []
+        self.ties: list[tuple[int, int, Source]] = []  # columns, others that are often equal, and these if they are
         self.rounded: set[int] = set()  # columns that are sums only after rounding
         self.pinned: dict[int, float] = {}  # columns, and least values that make orders hold
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
@@ -312,7 +413,8 @@ class _Maker:
     def _is_free(self, j: int) -> bool:
         """Whether a column is still a coordinate, in no block, and no order needs its least value."""
         is_own = self.sources[j].is_plain and self.sources[j].terms[0].at == j
-        return is_own and j not in self.pinned and not any(j in b for b in self.blocks)
+        in_case = any(j in (base, made) for *_, base, made, _ in (*self.in_cases, *self.ties))
+        return is_own and not in_case and j not in self.pinned and not any(j in b for b in self.blocks)
 
     def _substitute(self, j: int, y: int, source: Source) -> None:
         """Put what column y is made of in its place, in column j."""
@@ -409,6 +511,7 @@ class _Maker:
             self.enforced.append(rule)
             return
         ways = [(base, made) for base, made in ((low, high), (high, low)) if self._may_be_made(base, made)]
+        ways += [(base, made) for base, made in ((low, high), (high, low)) if self._may_be_made_in_case(base, made)]
         if not ways or any(columns[j].is_categorical for j in (low, high)):
             makers = [self.made_by[j] for j in (low, high) if j in self.made_by]
             self.why[rule] = (
@@ -419,7 +522,12 @@ class _Maker:
         apart, unit = gap(rule, self.schema, self.X), _unit(columns[low], columns[high])
         if unit > 0.0:
             apart = np.rint(apart / unit)
-        base, made = min(ways, key=lambda way: _dependence(self.X[:, way[0]], apart))
+        wrong = [_impossible_share([columns[j] for j in way], self.X[:, way]) for way in ways]
+        possible = [way for way, x in zip(ways, wrong, strict=True) if x <= min(wrong) + AS_POSSIBLE]
+        base, made = min(possible, key=lambda way: _dependence(self.X[:, way[0]], apart))
+        if self.is_found and min(wrong) > MOST_IMPOSSIBLE:
+            self.why[rule] = f"too many rows would have impossible values of {columns[made].name!r}"
+            return
         if rule.is_strict or columns[low].digits != columns[high].digits:
             self._forget_digits(low, high)
         known = apart[~np.isnan(apart)]
@@ -434,11 +542,44 @@ class _Maker:
         source = self.sources[base]
         term = Term(at, (unit or 1.0) if made == high else -(unit or 1.0))
         source = Source((*source.terms, term), source.constant + columns[base].zero - columns[made].zero)
+        self.enforced.append(rule)
+        if self._may_be_made_in_case(base, made):
+            self.in_cases.append((rule, base, made, source))
+            return
         others = [j for j in range(self.d) if j != made and any(term.at == made for term in self.sources[j].terms)]
         self.sources[made], self.made_by[made] = source, rule
         for j in others:
             self._substitute(j, made, source)
-        self.enforced.append(rule)
+
+    def _may_be_made_in_case(self, base: int, made: int) -> bool:
+        """Whether a column can be another one plus or minus a gap in the rows in which a rule lets that one be there.
+
+        The column has values in other rows, where it is a coordinate of its own.
+        """
+        by_rule = [one for one in self.about_missing if isinstance(one, MissingWhere) and one.is_mutual]
+        rule = next((one for one in by_rule if one.column == self.schema.columns[base].name), None)
+        if rule is None or self.schema.columns[made].name in rule.of or self.is_auto:
+            return False
+        if not (self.sources[base].is_plain and self._is_free(base) and self._is_in_no_sum(made)):
+            return False
+        is_there = ~np.isnan(self.X[:, base])
+        return self._may_be_made(base, made, is_there) and not self._may_be_made(base, made)
+
+    def add_tie(self, a: int, b: int) -> None:
+        """Let a column be another one in the rows in which they are equal, as an indicator will tell."""
+        if len(self.ties) == MOST_EVENTS or not all(
+            self._is_free(j) and self._is_in_no_sum(j) and not self._is_about_missing(j) for j in (a, b)
+        ):
+            return
+        columns = self.schema.columns
+        base, made = (a, b) if columns[a].step >= columns[b].step else (b, a)
+        constant = columns[base].zero - columns[made].zero
+        if lies_on_grid(columns[made], constant, [(1.0, values_of(columns[base]))]):
+            self.ties.append((base, made, Source((Term(base),), constant)))
+
+    def _is_about_missing(self, j: int) -> bool:
+        """Whether a rule about missing cells is about column j."""
+        return any(self.schema.columns[j].name in rule.columns for rule in self.about_missing)
 
     def _is_implied_order(self, rule: Order, low: int, high: int) -> bool:
         """Whether high less low is a sum of gaps and of columns that are at least 0, or may be pinned to be so. So
@@ -473,8 +614,8 @@ class _Maker:
                 pins[at] = 0.0 if is_zero and column.zero == 0.0 <= column.minimum else column.minimum
             yield pins
 
-    def _may_be_made(self, base: int, made: int) -> bool:
-        """Whether a column can be another one plus or minus a gap."""
+    def _may_be_made(self, base: int, made: int, rows: np.ndarray | slice = slice(None)) -> bool:
+        """Whether a column can be another one plus or minus a gap, in some of the rows."""
         if not self._is_free(made) or base in self.rounded or any(term.at == made for term in self.sources[base].terms):
             return False
         if self.is_auto and not (self.sources[base].is_plain and self._is_in_no_sum(made)):
@@ -484,7 +625,7 @@ class _Maker:
         steps = [self.schema.columns[j].step for j in (base, made)]
         if steps[1] > steps[0] or (steps[1] > 0.0 and _unit(*(self.schema.columns[j] for j in (base, made))) == 0.0):
             return False  # sums would lie beside the grid
-        return bool(np.mean(np.isnan(self.X[:, base]) & ~np.isnan(self.X[:, made])) <= _LOST)
+        return bool(np.mean(np.isnan(self.X[rows, base]) & ~np.isnan(self.X[rows, made])) <= _LOST)
 
     def _is_in_no_sum(self, j: int) -> bool:
         """Whether no other column is a sum of column j."""
@@ -498,9 +639,10 @@ class _Maker:
 
     # ---- the end
 
-    def finished(self, about_missing: Sequence[MissingTogether | MissingWhere]) -> Reduced | None:
+    def finished(self) -> Reduced | None:
         """The coordinates, and the table in them."""
-        if not self.enforced and not self.has_soft and not about_missing:
+        about_missing = self.about_missing
+        if not self.enforced and not self.has_soft and not about_missing and not self.ties:
             return None
         order: list[tuple[str, int]] = []  # sorts of coordinates in the order of the table
         for j in range(self.d):
@@ -521,15 +663,22 @@ class _Maker:
                 tables |= of_members
             else:
                 columns.append(self.schema.columns[k] if sort == "column" else self.gaps[k][0])
-        sources = tuple(self._placed(j, place, tables) for j in range(self.d))
+        sources = tuple(self._placed(j, self.sources[j], place, tables) for j in range(self.d))
         inner = Schema(tuple(columns), self.schema.frame, (), self.schema.n_rows)
         coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d, ())
         Z = _in_coordinates(coordinates, self.X)
+        in_cases = [
+            (rule, base, Case(-1, (), made, self._placed(made, source, place, tables)))
+            for rule, base, made, source in self.in_cases
+        ]
+        Z = _with_cases(coordinates, [case for _, _, case in in_cases], Z, self.X)
         of_gaps = {place["gap", k] for k in range(len(self.gaps))}
-        low = {place["gap", k]: least for k, (_, least) in enumerate(self.gaps)}
-        low |= {place["column", j]: least for j, least in self.pinned.items()}
+        low = {column.name: least for column, least in self.gaps}
+        low |= {self.schema.columns[j].name: least for j, least in self.pinned.items()}
         coordinates, Z = self._with_absences(coordinates, Z, about_missing)
-        if not self.enforced and not self.has_soft:
+        cases = tuple(self._cases(coordinates, in_cases))
+        coordinates, Z, equal = self._with_indicators(coordinates, Z, place, tables)
+        if not self.enforced and not self.has_soft and not equal:
             return None
         told = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
         schema = replace(self.schema, rules=tuple(told))
@@ -542,14 +691,48 @@ class _Maker:
         ]
         made = tuple(self.schema.columns[j] for j in beside)
         learned = replace(coordinates.inner, columns=(*coordinates.inner.columns, *made))
-        return Reduced(coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators)
+        return Reduced(
+            coordinates, learned, np.hstack([Z, self.X[:, beside]]), beside, low, self.indicators, (*cases, *equal)
+        )
 
-    def _placed(self, j: int, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]) -> Source:
-        """The source of column j with the final numbers of the coordinates, each once."""
+    def _with_indicators(
+        self, coordinates: Coordinates, Z: np.ndarray, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]
+    ) -> tuple[Coordinates, np.ndarray, list[Case]]:
+        """The coordinates with one for each two columns that are often equal, which says whether they are."""
+        columns, cases = list(coordinates.inner.columns), list[Case]()
+        dtype = _dtype(self.schema.frame, "boolean")
+        for base, made, source in self.ties:
+            name = self._new_name(f"{self.schema.columns[made].name} = {self.schema.columns[base].name}")
+            cases.append(Case(len(columns), (0.0,), made, self._placed(made, source, place, tables)))
+            columns.append(Column(name, "boolean", dtype, levels=(False, True), n_observed=len(self.X)))
+        coordinates = replace(coordinates, inner=replace(coordinates.inner, columns=tuple(columns)))
+        Z = np.hstack([Z, np.full((len(Z), len(cases)), np.nan)])
+        return coordinates, _with_cases(coordinates, cases, Z, self.X), cases
+
+    def _cases(self, coordinates: Coordinates, in_cases: Sequence[tuple[Order, int, Case]]) -> Iterator[Case]:
+        """The cases in which orders hold, by the values of one coordinate each; those of other orders are not made."""
+        events: set[tuple[int, tuple[float, ...]]] = set()
+        for rule, base, case in in_cases:
+            absence = coordinates.absences[base]
+            if (
+                absence.by_rule
+                and absence.besides < 0
+                and len(events | {(absence.where, absence.values)}) <= MOST_EVENTS
+            ):
+                events.add((absence.where, absence.values))
+                yield case._replace(at=absence.where, values=absence.values)
+            else:
+                self.enforced.remove(rule)
+                self.why[rule] = f"other rules determine where {self.schema.columns[base].name!r} is missing"
+
+    def _placed(
+        self, j: int, source: Source, place: dict[tuple[str, int], int], tables: dict[int, np.ndarray]
+    ) -> Source:
+        """A source of column j with the final numbers of the coordinates, each once."""
         # A sum of members of one compound alone is a member itself.
         terms: list[Term] = []
         of_block: dict[int, np.ndarray] = {}
-        source, column = self.sources[j], self.schema.columns[j]
+        column = self.schema.columns[j]
         for term in source.terms:
             block = next((k for k, block in enumerate(self.blocks) if term.at in block), None)
             if term.at >= self.d:
@@ -784,6 +967,26 @@ def _unit(low: Column, high: Column) -> float:
     return step if is_whole else 0.0
 
 
+def _impossible_share(columns: Sequence[Column], X: np.ndarray) -> float:
+    """About the share of rows (n, 2) in which the first column and a gap make impossible values of the second one.
+
+    These have a sign that the column does not have, or lie beyond an end of its range that is a point mass. The gaps
+    change places among rows of one quarter of the values, as hidden states do not tell all values apart.
+    """
+    X, made, rng = X[~np.isnan(X).any(axis=1)], columns[1], np.random.default_rng(0)
+    found = [X[:0, 0]]
+    for rows in np.array_split(X[np.argsort(X[:, 0], kind="stable")], 4):
+        found.append(rows[:, 0] + rng.permutation(rows[:, 1] - rows[:, 0]))
+    total = np.concatenate(found)
+    low = made.minimum if made.minimum in made.atoms else -np.inf
+    high = made.maximum if made.maximum in made.atoms else np.inf
+    if made.kind != "datetime":
+        low = max(low, -made.zero) if made.minimum + made.zero >= 0.0 else low
+        high = min(high, -made.zero) if made.maximum + made.zero <= 0.0 else high
+    near = NEAR * max(made.step, abs(made.minimum), abs(made.maximum))
+    return float(np.mean((total < low - near) | (total > high + near))) if len(total) else 0.0
+
+
 _DTYPES = {
     "pandas": {"integer": "int64", "number": "float64", "boolean": "bool"},
     "numpy": {"integer": "int64", "number": "float64", "boolean": "bool"},
@@ -812,6 +1015,7 @@ class WantedRules(NamedTuple):
         values, or exceptions.
     soft : tuple of Function. Found functions that too few rows support to be enforced, and those with an exception in a
         table of too few rows for a trial. Their columns become one.
+    ties : tuple of pairs of int. Numbers of two columns that are equal in many rows, but not in all.
     """
 
     schema: Schema
@@ -820,6 +1024,7 @@ class WantedRules(NamedTuple):
     is_auto: bool = False
     tried: tuple[Function, ...] = ()
     soft: tuple[Function, ...] = ()
+    ties: tuple[tuple[int, int], ...] = ()
 
 
 def wanted_rules(
@@ -861,7 +1066,33 @@ def wanted_rules(
         )
         tried = tried if is_auto else ()
     schema = replace(schema, rules=(*mine, *others))
-    return WantedRules(schema, (*mine, *found), len(mine), "all" not in said, tried, soft)
+    ties = tuple(find_ties(schema, X, ranges)) if {"auto", "all"} & set(map(str, said)) and objective == "draws" else ()
+    return WantedRules(schema, (*mine, *found), len(mine), "all" not in said, tried, soft, ties)
+
+
+def find_ties(schema: Schema, X: np.ndarray, ranges: Ranges | None = None) -> list[tuple[int, int]]:
+    """Pairs of columns on grids that are equal in many rows, the most often equal ones first."""
+    rows = X[:: max(len(X) // TIE_ROWS, 1)]
+    is_exact: np.ndarray = np.ones(X.shape[1], bool)
+    if ranges is not None:
+        is_exact = np.all(ranges.number < 0, axis=0)
+    some = [j for j, column in enumerate(schema.columns) if column.step > 0.0 and is_exact[j]]
+    found = []
+    for k, a in enumerate(some):
+        x = rows[:, a] + schema.columns[a].zero
+        for b in some[k + 1 :]:
+            if (schema.columns[a].kind == "datetime") != (schema.columns[b].kind == "datetime"):
+                continue
+            y = rows[:, b] + schema.columns[b].zero
+            known = ~np.isnan(x) & ~np.isnan(y)
+            n_equal = int(np.count_nonzero(np.abs(x - y)[known] <= NEAR * schema.columns[a].step))
+            if TIE_LEAST <= n_equal < known.sum() and n_equal >= TIE_SHARE * known.sum():
+                values, count = np.unique(x[known], return_counts=True)
+                other, often = np.unique(y[known], return_counts=True)
+                _, of_x, of_y = np.intersect1d(values, other, return_indices=True)
+                if float(count[of_x] @ often[of_y]) <= TIE_CHANCE * known.sum() ** 2:
+                    found.append((n_equal / known.sum(), a, b))
+    return [(a, b) for _, a, b in sorted(found, reverse=True)]
 
 
 def _refuse_ranges(rules: Sequence[Rule], schema: Schema, ranges: Ranges) -> None:
@@ -886,10 +1117,11 @@ def _lone_orders(found: Sequence[Rule], schema: Schema, X: np.ndarray) -> list[R
 
 
 def _is_short_order(rule: Order, schema: Schema, X: np.ndarray) -> bool:
-    """Whether one column, as a sum of the other one and the gap, has so few steps that answers are exact."""
+    """Whether one column, as a sum of the other one and the gap, has so few steps that answers are exact and fast."""
     apart, step = gap(rule, schema, X), _unit(schema[rule.low], schema[rule.high])
     parts = sorted([float(np.nanmax(apart) - np.nanmin(apart)), number_span(schema[rule.low])])
-    return _is_short(parts, number_span(schema[rule.high]), step)
+    total = number_span(schema[rule.high])
+    return max(parts[-1], total) <= LONG * step and _is_short(parts, total, step)
 
 
 def _is_default(rule: Rule, schema: Schema) -> bool:

@@ -53,7 +53,7 @@ def places(column: Column, numbers: np.ndarray) -> Any:
             f"column {column.name!r}: dates from {column.scalar(low)} to {column.scalar(high)}, and "
             "matplotlib draws the years 1 to 9999; narrow the evidence, or leave the column out"
         )
-    return column.values(numbers)
+    return column.moments(numbers)
 
 
 def draw_bins(ax: Axes, column: Column, edges: np.ndarray, share: np.ndarray, **look: Any) -> None:

@@ -45,7 +45,7 @@ export class CheckPanel {
     this.undo.disabled = !decided.length;
     this.save.disabled = !accepted;
     this.list.replaceChildren(...cells.map((cell) => this.#line(cell)));
-    const aside = Object.entries(out).map(([name, why]) => `Column “${name}” is not checked: it ${why}.`);
+    const aside = Object.entries(out).map(([name, why]) => `Not checked: column “${name}” ${why}.`);
     return [
       ...notes.map((text) => el("p", { class: "note", dir: "auto" }, `${text}.`)),
       cells.length ? this.list : el("p", { class: "note" }, "No cell is more probably wrong than right."),

@@ -297,6 +297,7 @@ class ErrorModel:
         counts, wanted, tables, seen = [], [], [], one.item.copy()
         for j, column in enumerate(one.columns):
             column.item, column.is_blank = one.item[:, j], column.is_blank[[r]]
+            column.is_range, column.ranges = column.is_range[[r]], column.ranges[[r]]
             partners = one.partners[j]
             partners.group = [
                 group_like(group, [self._code[i] for i in of], [self._code_of(i, one.item[0, i], r) for i in of])

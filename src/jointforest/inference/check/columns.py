@@ -44,6 +44,8 @@ class CheckedColumn:
     written : dict of int to object. In columns of numbers, a cell of the frame for each of the first U values.
     item : int array (n,). The index in ``values`` of each row's cell; -1 where it is missing or blank.
     is_blank : bool array (n,). Whether the cell is an empty text, or consists of spaces.
+    is_range : bool array (n,), ranges : object array (n,). Whether the cell is a range, which is not checked; and the
+        text of such a cell.
     is_learned : bool. Whether the joint has learned the cells of this table.
     n_seen : int. Number of values that some cell has.
     count, learned : float arrays (n_seen,), (V,). Number of cells of each value in this table, and in the table that
@@ -76,12 +78,15 @@ class CheckedColumn:
         cells: Sequence[Any],
         numbers: np.ndarray,
         is_learned: bool,
+        is_range: np.ndarray,
     ) -> None:
         self.column, self.n_codes, self.is_learned = column, len(marginal), is_learned
         self._coder, self._marginal = coder, np.append(marginal, 0.0)
         self.is_levels = column.is_categorical
         self.kinds = _KINDS_OF_LEVELS if self.is_levels else _KINDS_OF_NUMBERS
         self.is_blank = np.array([isinstance(cell, str) and not cell.strip() for cell in cells], bool)
+        self.is_range = is_range
+        self.ranges = np.array([str(x) if is_one else None for x, is_one in zip(cells, is_range, strict=True)], object)
         number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
         self.number, U = number, self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]

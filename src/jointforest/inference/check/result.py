@@ -13,7 +13,7 @@ import numpy as np
 
 from ...data.discretization.discretizer import codes_of
 from ...data.evidence import build
-from ...data.frames import cells_of, encode, from_cells, with_names
+from ...data.frames import cells_of, encode_ranges, from_cells, ranges_in_words, with_names
 from ...data.schema import Column, Schema
 from ...models.base import Distribution, PosteriorState
 from ...models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
@@ -54,7 +54,7 @@ class Check:
     Attributes
     ----------
     left_out : dict of str to str
-        The columns that were not checked, and why.
+        The columns that were not checked, and those some of whose cells were not, and why.
     wrong : dict of str to float
         Estimated share of wrong cells of each column, among those that are neither blank nor missing.
     key : str or None
@@ -211,7 +211,7 @@ class Check:
         assert table is not None
         for j, column in enumerate(model.columns):
             found, p = model.posterior[j], model.posterior[j].p_wrong.copy()
-            empty = (column.item < 0) & ~model.is_right[j]
+            empty = (column.item < 0) & ~model.is_right[j] & ~column.is_range
             if empty.any() and not table.is_structural(j):
                 is_known = j in model.votes or model.partners[j].is_function(float(model.rate.mean()))
                 blank = 1.0 - float(table.columns[j].is_blank.mean())
@@ -239,6 +239,7 @@ class Check:
                 texts[i] = _shown(column, i)
             value = texts[np.where(column.item >= 0, column.item, -1)]
             value[column.is_blank] = ""
+            value[column.is_range] = column.ranges[column.is_range]
             reason = np.full(n, "", object)
             for r in np.flatnonzero(p_wrong[j] >= _LIKELY).tolist():
                 reason[r] = self._reason(model, j, r, texts)
@@ -310,9 +311,10 @@ class Check:
 def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     """Check each cell of a frame: see `Joint.check`."""
     schema, frame = distribution.schema, with_names(frame)
-    X, _ = encode(schema, frame)
+    X, _, ranges = encode_ranges(schema, frame)
     library = "numpy" if isinstance(frame, np.ndarray) else str(nw.get_native_namespace(frame).__name__)
     left_out, n = dict(schema.reasons_aside), len(X)
+    left_out |= {name: f"{why} (its other cells are checked)" for name, why in ranges_in_words(schema, ranges).items()}
     key_place = None if key is None else schema.index(key)
     joint = of_joint(distribution)
     # The joint does not contain its rows, so a table with as many rows counts as the learned one.
@@ -327,7 +329,8 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
         given = {j for j, name in enumerate(schema.names) if name in names}
     for j, column in enumerate(schema.columns):
         cells = cells_of(frame, schema, j) if j in given else [None] * n
-        columns.append(CheckedColumn(column, joint.coder(j), joint.marginals[j], cells, X[:, j], is_learned))
+        is_range = np.zeros(n, bool) if ranges is None else ranges.number[:, j] >= 0
+        columns.append(CheckedColumn(column, joint.coder(j), joint.marginals[j], cells, X[:, j], is_learned, is_range))
         if (columns[j].item >= 0).any():
             places.append(j)
         elif n:

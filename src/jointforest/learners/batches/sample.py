@@ -15,7 +15,8 @@ from ...data.cells import ColumnCells, FrameReader, is_text, taken, without
 from ...data.csv_files import is_number
 from ...data.frames import encode_reader, read, row_weights, take_rows
 from ...data.observe_table import Look, WantedValues, add_table_counts, count, look, merge_looks, mix_all_bits
-from ...data.ranges import Ranges, range_text
+from ...data.range_texts import range_text
+from ...data.ranges import Ranges
 from ...data.schema import Schema, kernel_columns, near, snap
 from ...data.text_columns import number_dtype, read_cells
 from ...data.written_forms import WrittenForm

@@ -13,10 +13,12 @@ import numpy as np
 
 from ...api.history_joint import HistoryJoint
 from ...api.joint import Joint
+from ...data.ranges import Ranges
 from ...data.rules.find import with_rules
 from ...evaluation.columns_and_pairs import read_rows
 from ...evaluation.fidelity import fidelity
-from ...evaluation.statements import statements, warn_lost
+from ...evaluation.statements import Statements, statements, warn_lost
+from ...models.base import Distribution
 from ...runtime.parameters import check, seed_of
 from ...runtime.progress import be_quiet, write_line
 from ...runtime.threads import threaded
@@ -24,7 +26,7 @@ from ...runtime.warnings import warn
 from ..base import TableRows, read_training_rows
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest, compound_trial
 from ..history.history_forest import HistoryForest
-from ..rules import reduce_table, wanted_rules
+from ..rules import Reduced, reduce_table, wanted_rules
 from .budget import budget_of
 from .choose import Task, choose
 
@@ -203,23 +205,14 @@ def fit(
         others = np.where(unseen, np.nan, X)
     tell = write_line if verbose else be_quiet
     # forests answer questions about a sum by thousands of rows, which differ in the values of its parts
-    with_forests = reduced is None or not reduced.coordinates.adds_numbers
+    with_forests = reduced is None or not reduced.adds_numbers
     task = Task(schema, table.X, others, allowed, seed, start, tell, reduced, (), objective, with_forests, table.ranges)
     chosen = choose(task)
     counted, of = (table.X, f"the {len(table.X):,} rows learned") if others is None else (others, "the rows of holdout")
-    judged = chosen.model
-    if table.ranges is not None:  # imputed values of ranges are not counts
-        exact = np.flatnonzero((table.ranges.number < 0).all(axis=0)).tolist()
-        judged, counted = (judged.marginalize(exact), counted[:, exact]) if exact else (judged, counted[:0])
+    judged, counted = _asked(chosen.model, counted, reduced, table.ranges)
     found = statements(judged, counted, of)
     if others is None:
-        warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
-        if wanted.is_auto and objective == "draws":
-            warn_lost(
-                found.broken,
-                "rules='all' (--rules all), which may slow answers",
-                "draws break rules that all rows obey",
-            )
+        _warn_of(found, rules, wanted.is_auto and objective == "draws")
     report = replace(chosen.report(budget, time.monotonic() - start, found), wrong=dict(wrong))
     if report.left_out:
         left_out = ", ".join(report.left_out)
@@ -236,6 +229,36 @@ def fit(
         only = ["statements", "told_apart"]
         write_line(fidelity(joint, frame, holdout, only=only, random_state=random_state).headline)
     return joint
+
+
+def _asked(
+    model: Distribution, counted: np.ndarray, reduced: Reduced | None, ranges: Ranges | None
+) -> tuple[Distribution, np.ndarray]:
+    """The columns of a model, and of rows (n, d), about which the self-check asks.
+
+    Imputed values of ranges are no counts. Answers about long sums take a while, so that it asks about their parts.
+    """
+    left_out = set() if reduced is None else set(reduced.long_sums)
+    if ranges is not None:
+        left_out |= set(np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist())
+    some = [j for j in range(counted.shape[1]) if j not in left_out]
+    if not left_out:
+        return model, counted
+    return (model.marginalize(some), counted[:, some]) if some else (model, counted[:0])
+
+
+def _warn_of(found: Statements, rules: Any, is_auto: bool) -> None:
+    """Warn of dependence that is lost, and of rules that are not enforced and broken by many draws."""
+    warn_lost(found.lost, "budget='default' or budget='best' (--budget), which learn more hidden states")
+    if is_auto:
+        hint = "rules='all' (--rules all), which may slow answers"
+        warn_lost(found.broken, hint, "draws break rules that all rows obey")
+    elif isinstance(rules, str) and rules == "all":
+        warn_lost(
+            found.broken,
+            "rules=[...] (--rule) with these rules, which are then enforced, or an error says why not",
+            "found rules that do not go with the others, or would make impossible values, are not enforced",
+        )
 
 
 def _read_without_errors(frame: Any, kinds: Mapping[str, Any] | None, seed: int) -> tuple[TableRows, Counter[str]]:

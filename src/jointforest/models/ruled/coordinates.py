@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -139,6 +139,8 @@ class Coordinates:
     schema : Schema. Of the table, d columns.
     inner : Schema. Of the m coordinates.
     enforced : tuple of Rule. The rules that hold in every row.
+    warned : set of str. Columns of which a warning said that rows leave their range; all that is made of these
+        coordinates has this set, so that it is said once.
     """
 
     schema: Schema
@@ -146,6 +148,7 @@ class Coordinates:
     sources: tuple[Source, ...]
     absences: tuple[Absence, ...]
     enforced: tuple[Rule, ...]
+    warned: set[str] = field(default_factory=set)
 
     @cached_property
     def plain(self) -> dict[int, int]:
@@ -324,7 +327,7 @@ class Coordinates:
         inner = Schema(tuple(self.inner.columns[at] for at in kept), self.inner.frame, (), self.inner.n_rows)
         names = set(schema.names)
         enforced = tuple(rule for rule in self.enforced if names.issuperset(rule.columns))
-        return Coordinates(schema, inner, sources, absences, enforced), kept
+        return Coordinates(schema, inner, sources, absences, enforced, self.warned), kept
 
     def pinned(self, inner: Schema) -> Coordinates:
         """The same for coordinates that evidence has changed: plain columns follow them."""

@@ -19,13 +19,16 @@ from .coordinates import Coordinates, Term
 
 _MOST_PLACES = 1 << 16
 """Most steps of the lattice in a part."""
-_MOST_OF_TWO = 1 << 19
-"""The same of a sum of two parts, whose values are taken by their codes; and of the shorter part, times the number of
-intervals that the total may lie in."""
+_MOST_OF_TWO = 1 << 22
+"""The same of a sum of two parts, whose values are taken by their codes."""
+_MOST_PIECES = 1 << 19
+"""Most steps in the shorter of two parts, times the number of intervals that the total may lie in."""
 _MOST_PAIRS = 1 << 18
 """Most pairs of places of the two shorter of three parts."""
 _COPIES = 4
 """Arrays that are held at once of the size of the likelihoods of a row's totals."""
+_ASIDE = 3.0
+"""Steps by which the totals that are looked at go beyond those that rounding may bring into a region."""
 _TAIL = 1e-9
 """Share of a part's distribution beyond either end of its values; tables are in float32."""
 _WHOLE = 1e-6
@@ -83,7 +86,7 @@ class Linker:
         if one is None or not one.likelihood.any():
             return None
         sizes = [int(x.max()) + 1 for x in one.places]
-        is_fast = len(sizes) == 2 and one.is_by_codes and sizes[0] * one.n_pieces <= _MOST_OF_TWO
+        is_fast = len(sizes) == 2 and one.is_by_codes and sizes[0] * one.n_pieces <= _MOST_PIECES
         is_long = max(sizes) > (_MOST_OF_TWO if is_fast else _MOST_PLACES)
         is_long |= len(sizes) == 3 and sizes[0] * sizes[1] > _MOST_PAIRS
         return None if is_long else one
@@ -193,11 +196,15 @@ class Linker:
         """Likelihood of totals, by the evidence of row i on column j, and the place of the first of these."""
         column, said, number = self.coordinates.schema.columns[j], cells.said[i, j], int(cells.said_region[i, j])
         if math.isnan(said):
-            totals = least + step * np.arange(size)
             if number < 0:
                 return 0, np.ones(size)
-            made = self.coordinates.made(j, totals)
-            return 0, np.exp(log_likelihoods(column, cells.table.regions[number], made))
+            region = cells.table.regions[number]
+            first, last = 0, size
+            if region.runs and not region.atoms:  # most totals are outside of the region
+                ends = (np.array([region.runs[0][0], region.runs[-1][1]]) - least) / step
+                first, last = (int(np.clip(end, 0, size)) for end in (ends[0] - _ASIDE, ends[1] + _ASIDE))
+            made = self.coordinates.made(j, least + step * np.arange(first, last))
+            return first, np.exp(log_likelihoods(column, region, made))
         tolerance = cells.tolerance(j)
         low, high = (np.clip((said + sign * tolerance - least) / step, 0, size) for sign in (-1.0, 1.0))
         places = np.arange(max(int(low) - 1, 0), min(int(high) + 2, size))

@@ -119,13 +119,15 @@ class RuledDistribution(Distribution):
         return {j: float(self.coordinates.is_outside(j, X[:, j]).mean()) for j in self.coordinates.gaps}
 
     def _warn_of_ranges(self, evidence: Evidence) -> None:
-        """Warn where answers count rows beyond the range of a column without a value, which are never drawn."""
+        """Warn, once, where answers count rows beyond the range of a column without a value, which are never drawn."""
         made = list(self.coordinates.gaps)
         is_open = np.isnan(evidence.value[:, made]).any(axis=0)
         share = [self.share_beyond[j] for j in np.array(made)[is_open].tolist()]
         names = [self.schema.names[j] for j in np.array(made)[is_open].tolist()]
-        told = [(name, x) for name, x in zip(names, share, strict=True) if x > _TOLD_SHARE]
+        warned = self.coordinates.warned
+        told = [(name, x) for name, x in zip(names, share, strict=True) if x > _TOLD_SHARE and name not in warned]
         if told:
+            warned.update(name for name, _ in told)
             shares = ", ".join(f"{name!r} in {x:.1%}" for name, x in told)
             warn(
                 EstimatedAnswerWarning(

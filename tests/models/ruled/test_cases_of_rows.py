@@ -1,0 +1,135 @@
+"""Columns that are sums in some rows only: orders of a column that a rule makes missing, and columns often equal."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jointforest as jf
+from jointforest.data.infer_schema import infer_schema
+from jointforest.learners.base import read_training_rows
+from jointforest.learners.rules import find_ties
+
+from ...random_cases.ruled_joints import Tally, all_rows, compare_given, random_evidence
+
+N = 800
+KINDS = ("order", "order with other missing cells", "tie", "tie with missing cells")
+
+
+def _table(kind: str, seed: int) -> tuple[pd.DataFrame, list[str]]:
+    """A table of few values, and its declared rules."""
+    rng = np.random.default_rng(seed)
+    side = rng.choice(["u", "v"], N)
+    if kind.startswith("order"):
+        total = rng.poisson(np.where(side == "u", 3, 6)).astype(float)
+        is_back = rng.random(N) < np.where(side == "u", 0.3, 0.6)
+        part = np.where(rng.random(N) < 0.4, total, rng.binomial(total.astype(int), 0.6))
+        if kind != "order":
+            total[rng.random(N) < 0.1] = np.nan
+        frame = pd.DataFrame(
+            {"total": total, "back": np.where(is_back, "yes", "no"), "part": np.where(is_back, part, np.nan), "s": side}
+        )
+        return frame, ["part <= total", "part missing iff back = 'no'"]
+    a = rng.integers(0, 25, N).astype(float)
+    b = np.where(rng.random(N) < np.where(side == "u", 0.9, 0.5), a, rng.integers(0, 25, N))
+    if kind != "tie":
+        a[rng.random(N) < 0.1], b[rng.random(N) < 0.2] = np.nan, np.nan
+    return pd.DataFrame({"a": a, "b": b, "s": side}), []
+
+
+@cache
+def _joint(kind: str, seed: int) -> jf.Joint:
+    frame, rules = _table(kind, seed)
+    learner = jf.HiddenTreeForest(
+        n_states=4, max_iter=5, max_leaf_nodes=1 + seed % 2, rules=[*rules, "auto"], random_state=seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return learner.fit(frame).joint_
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_answers(kind: str, seed: int) -> None:
+    """All questions, beside sums over all rows of both cases."""
+    joint = _joint(kind, seed)
+    assert len(joint.distribution.components) > 1
+    rows = all_rows(joint)
+    assert rows is not None
+    rng, tally = np.random.default_rng(seed), Tally()
+    compare_given(joint, rows, {}, rng, tally, f"{kind} {seed}")
+    for _ in range(4):
+        said = random_evidence(joint, rows, rng, int(rng.integers(1, 3)))
+        compare_given(joint, rows, said, rng, tally, f"{kind} {seed}, given {said}")
+    assert tally.made > 60
+    assert tally.wrong == []
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_orders_hold_and_no_value_is_impossible(kind: str, seed: int) -> None:
+    frame, _ = _table(kind, seed)
+    joint = _joint(kind, seed)
+    assert joint.probability("part < 0") < 1e-6
+    assert joint.query("P(part > total)").value < 1e-7
+    back = frame[frame["back"] == "yes"]
+    known = joint.given(back="yes")
+    assert known.mean("part") == pytest.approx(back["part"].mean(), abs=0.3)
+    assert known.mean("total") == pytest.approx(back["total"].mean(), abs=0.3)
+    assert joint.given(back="no").mean("total") == pytest.approx(frame["total"][frame["back"] == "no"].mean(), abs=0.3)
+    drawn = joint.sample(2_000, random_state=0)
+    assert not (drawn["part"] > drawn["total"]).any() and not (drawn["part"] < 0).any()
+    assert ((drawn["back"] == "no") == drawn["part"].isna()).all()
+    filled = joint.impute(frame.assign(total=np.nan))
+    assert not (filled["part"] > filled["total"]).any() and not filled["total"].isna().any()
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", KINDS[2:])
+def test_columns_are_equal_as_often_as_in_the_table(kind: str, seed: int) -> None:
+    frame, _ = _table(kind, seed)
+    joint = _joint(kind, seed)
+    drawn = joint.sample(4_000, random_state=0)
+    for side in ("u", "v"):
+        both = frame[frame["s"] == side].dropna()
+        expected = (both["a"] == both["b"]).mean()
+        assert joint.query(f"P(a = b | s = {side})").value == pytest.approx(expected, abs=0.07)
+        rows = drawn[drawn["s"] == side].dropna()
+        assert (rows["a"] == rows["b"]).mean() == pytest.approx(expected, abs=0.08)
+
+
+def test_a_saved_joint_has_both_cases(tmp_path: object) -> None:
+    for kind in KINDS[::2]:
+        joint = _joint(kind, 0)
+        joint.save(f"{tmp_path}/cases.joint")
+        again = jf.load(f"{tmp_path}/cases.joint")
+        frame, _ = _table(kind, 0)
+        np.testing.assert_allclose(again.log_density(frame), joint.log_density(frame))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_only_columns_that_are_equal_by_more_than_chance_are_ties(seed: int) -> None:
+    """Beside a count of each pair."""
+    rng = np.random.default_rng(seed)
+    a = np.round(rng.gamma(2.0, 30.0, N), 2)
+    frame = pd.DataFrame({
+        "a": a,
+        "often": np.where(rng.random(N) < 0.7, a, np.round(a / 2.0, 2)),
+        "always": a,
+        "other": np.round(rng.gamma(2.0, 30.0, N), 2),
+        "few": rng.integers(0, 3, N),
+        "fewer": rng.integers(0, 3, N),
+        "level": rng.choice(["x", "y"], N),
+    })  # fmt: skip
+    rows = read_training_rows(frame, None)
+    names = rows.schema.names
+    found = {frozenset((names[i], names[j])) for i, j in find_ties(rows.schema, rows.X)}
+    assert found == {frozenset(("a", "often")), frozenset(("always", "often"))}
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, N), unit="D")
+    dates = pd.DataFrame({"out": days, "back": days + pd.to_timedelta(rng.integers(0, 2, N) * 3, unit="D")})
+    schema = infer_schema(dates)
+    assert find_ties(schema, read_training_rows(dates, None).X) == [(0, 1)]
