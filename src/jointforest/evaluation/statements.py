@@ -323,7 +323,7 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
         events = [f"{name} < {_written(column, values[0])}"]
         events += [f"{name} <= {_written(column, cut)}" for cut in cuts[1:].tolist()]
         count = [np.searchsorted(np.sort(x[one.rows]), cuts, "right").tolist() for one in conditions]
-        answer = state.cdf(j, cuts)
+        answer = np.clip(state.cdf(j, cuts), 0.0, 1.0)  # rounding is no difference
     has_mean = not column.is_categorical and column.kind != "datetime"
     moments = state.moments(j) if has_mean else None
     for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
