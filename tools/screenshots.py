@@ -1,4 +1,4 @@
-"""Pictures of the explorer, the report and the notebook widget, light and dark.
+"""Pictures of the explorer, the report and the notebook widget.
 
     python tools/screenshots.py [NAME ...]     those of the documentation, into docs/images/explorer/
     python tools/screenshots.py --all FOLDER   every state of the pages, 320, 768 and 1,440 pixels wide, into a folder
@@ -37,11 +37,8 @@ from tests.browser.states import (  # noqa: E402
     WIDTHS,
     Servers,
     State,
-    choose_axes,
     choose_on_map,
     reach,
-    tour,
-    typed,
 )
 
 DOCS = ROOT / "docs" / "images" / "explorer"
@@ -73,22 +70,6 @@ def opened(browser: Browser, scheme: str, width: int, height: int) -> Iterator[P
 # ---- Pictures of the documentation.
 
 
-def compare_species(face: Face) -> None:
-    """Compare two species."""
-    face.page.get_by_role("button", name="use the evidence as A").click()
-    face.bar("species", "Adelie").click()
-    face.settle()
-    face.rest()
-
-
-def look_at_an_odd_row(face: Face) -> None:
-    """Choose a table whose only row has an unlikely body mass."""
-    odd = jf.datasets.load_penguins().iloc[[0]].assign(body_mass_g=6100.0)
-    table = {"name": "odd.csv", "mimeType": "text/csv", "buffer": odd.to_csv(index=False).encode()}
-    face.page.locator("input[type=file]").set_input_files(table)
-    face.page.locator("tr.odd").first.wait_for()
-
-
 def leave_out_cells(face: Face) -> None:
     """Count three cells as unknown."""
     for column in ("species", "bill_length_mm", "flipper_length_mm"):
@@ -96,36 +77,16 @@ def leave_out_cells(face: Face) -> None:
         face.rest()
 
 
-def give_evidence_twice(face: Face) -> None:
-    for level in ("MALE", "FEMALE"):
-        face.bar("sex", level).click()
-        face.settle()
-
-
 # name of the picture: state, width, height
 VIEWS: dict[str, tuple[State, int, int]] = {
-    "nothing": (State(), 1280, 830),
     "evidence": (State(EVIDENCE), 1280, 830),
-    "rows": (State(EVIDENCE, "rows"), 1280, 800),
-    "mode": (State(EVIDENCE, "mode"), 1280, 800),
-    "why": (State(EVIDENCE, "why"), 1280, 800),
-    "pair": (State("sex = 'MALE'", "pair"), 1280, 800),
-    "compare": (State("species = 'Gentoo'", "compare", compare_species), 1280, 800),
     "reasons": (State(EVIDENCE, "reasons"), 1280, 800),
     "map": (State("sex = 'MALE'", "map", lambda face: choose_on_map(face, "species")), 1280, 900),
     "check": (State("", "check", server="dirty"), 1280, 800),
-    "axes": (State("group = b", act=choose_axes, server="heavy"), 1280, 600),
-    "survival": (State("plan = pro", server="contracts"), 1280, 600),
-    "row": (State(EVIDENCE, "row", look_at_an_odd_row), 1280, 800),
     "prediction": (State("", "row", leave_out_cells, "asked"), 1280, 800),
-    "history": (State(EVIDENCE, "history", give_evidence_twice), 1280, 800),
-    "trouble": (State("", act=typed("species", "Emperor"), end="refused"), 1280, 500),
-    "dimmed": (State("species = 'Gentoo' and island = 'Dream' and body_mass_g < 3000"), 1280, 500),
-    "tour": (State(act=tour(1)), 1280, 700),
-    "narrow": (State(EVIDENCE), 320, 800),
 }
 
-NOTEBOOK = "<body style='margin: 20px; background: {}'><div id='cell'></div></body>"
+NOTEBOOK = "<body style='margin: 20px; background: #ffffff'><div id='cell'></div></body>"
 PLAY = """
 async (text) => {
   const view = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
@@ -137,11 +98,11 @@ async (text) => {
 """
 
 
-def notebook(page: Page, joint: jf.Joint, scheme: str) -> None:
+def notebook(page: Page, joint: jf.Joint) -> None:
     """The page as a cell of a notebook shows it; this program plays the kernel."""
     shown = ShownJoint(joint, "penguins")
     page.expose_function("kernel", lambda said: heard(shown, said))
-    page.set_content(NOTEBOOK.format("#ffffff" if scheme == "light" else "#111111"))
+    page.set_content(NOTEBOOK)
     page.evaluate(PLAY, script("widget_main.js"))
     page.wait_for_selector(".page[data-state=exact]")
     page.locator("jf-card[data-name=species]").get_by_text("Gentoo", exact=True).click()
@@ -171,17 +132,18 @@ def histories(browser: Browser) -> None:
     """One patient's visits, with a changed cell and an empty one."""
     visits = jf.datasets.make_visits(300, random_state=0)
     joint = jf.fit(visits, group="patient", order="date", random_state=0)
-    with joint.explore(visits, title="visits.joint", browser=False) as served:
-        for scheme in SCHEMES:
-            with opened(browser, scheme, 1280, 1000) as page:
-                page.goto(served.url + f"#subject={visits['patient'].unique().tolist().index(123)}&steps=3")
-                for column, row, text in (("pressure", 8, "165"), ("weight", 4, "")):
-                    page.get_by_label(f"{column}, row {row}", exact=True).fill(text)
-                    page.get_by_label(f"{column}, row {row}", exact=True).press("Enter")
-                    page.locator(".timelines:not([aria-busy])").wait_for()
-                page.locator(".dot.filled-in").first.wait_for(state="attached")
-                page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-                save(page, DOCS / f"histories-{scheme}.png")
+    with (
+        joint.explore(visits, title="visits.joint", browser=False) as served,
+        opened(browser, "light", 1280, 1000) as page,
+    ):
+        page.goto(served.url + f"#subject={visits['patient'].unique().tolist().index(123)}&steps=3")
+        for column, row, text in (("pressure", 8, "165"), ("weight", 4, "")):
+            page.get_by_label(f"{column}, row {row}", exact=True).fill(text)
+            page.get_by_label(f"{column}, row {row}", exact=True).press("Enter")
+            page.locator(".timelines:not([aria-busy])").wait_for()
+        page.locator(".dot.filled-in").first.wait_for(state="attached")
+        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        save(page, DOCS / "histories-light.png")
 
 
 def documentation(browser: Browser, names: list[str]) -> None:
@@ -207,27 +169,24 @@ def documentation(browser: Browser, names: list[str]) -> None:
             with opened(browser, "light", 1000, 100) as page:
                 cards(page)
                 save(page, DOCS.parent / "notebook_posterior.png", full=True)
-        for scheme in SCHEMES:
-            for name in wanted:
-                if name in VIEWS:
-                    state, width, height = VIEWS[name]
-                    with opened(browser, scheme, width, height) as page:
-                        page.goto((servers.get(state.server) or others[state.server]).url + state.address)
-                        reach(Face(page), state)
-                        page.evaluate("scrollTo(0, 0)")
-                        page.mouse.move(2, 2)
-                        save(page, DOCS / f"{name}-{scheme}.png")
-            if "notebook" in wanted:
-                with opened(browser, scheme, 1000, 745) as page:
-                    notebook(page, joint, scheme)
+        for name in wanted:
+            if name in VIEWS:
+                state, width, height = VIEWS[name]
+                with opened(browser, "light", width, height) as page:
+                    page.goto((servers.get(state.server) or others[state.server]).url + state.address)
+                    reach(Face(page), state)
+                    page.evaluate("scrollTo(0, 0)")
                     page.mouse.move(2, 2)
-                    save(page, DOCS / f"notebook-{scheme}.png")
-            if "report" in wanted:
-                with opened(browser, scheme, 1280, 900) as page:
-                    report(page, file, "body_mass_g", 0.6, 1.0)
-                    save(page, DOCS / f"report-{scheme}.png")
-                    page.evaluate("document.getElementById('depend').scrollIntoView()")
-                    save(page, DOCS / f"report-below-{scheme}.png")
+                    save(page, DOCS / f"{name}-light.png")
+        if "notebook" in wanted:
+            with opened(browser, "light", 1000, 745) as page:
+                notebook(page, joint)
+                page.mouse.move(2, 2)
+                save(page, DOCS / "notebook-light.png")
+        if "report" in wanted:
+            with opened(browser, "light", 1280, 900) as page:
+                report(page, file, "body_mass_g", 0.6, 1.0)
+                save(page, DOCS / "report-light.png")
 
 
 # ---- Every state.
