@@ -262,5 +262,5 @@ def test_restricted_means_up_to_several_dates(zone: str | None) -> None:
     alone = [pd.Timestamp(joint.given().restricted_mean("day", t)) for t in until]
     for one, several, t in zip(alone, found, until, strict=True):
         several = pd.Timestamp(several)
-        several = several.tz_localize("UTC") if one.tzinfo else several
+        assert str(several.tz) == str(one.tz) == str(zone)
         assert abs(several - one) <= pd.Timedelta("1D") and one <= t

@@ -66,17 +66,15 @@ def test_independent_rows_give_nobody_away() -> None:
     assert np.abs(away).max() < 5.0 and abs(np.mean([one.nearer for one in found]) - 0.5) < 0.05
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_joint_is_attacked_by_density(seed: int) -> None:
-    real, new = table(150, 10 * seed), table(120, 10 * seed + 1)
-    sharp = jf.JointTree(leaf="quantile", min_samples_leaf=2, random_state=0).fit(real).joint_
-    blunt = jf.JointTree(leaf="quantile", min_samples_leaf=0.4, random_state=0).fit(real).joint_
+def test_a_joint_is_attacked_by_density() -> None:
+    sharp = jf.JointTree(leaf="quantile", min_samples_leaf=2, random_state=0).fit(REAL).joint_
+    blunt = jf.JointTree(leaf="quantile", min_samples_leaf=0.4, random_state=0).fit(REAL).joint_
     remembers, learns = (
-        jf.fidelity(j, real, new, only=["membership"], random_state=0).membership for j in (sharp, blunt)
+        jf.fidelity(j, REAL, NEW, only=["membership"], random_state=0).membership for j in (sharp, blunt)
     )
-    inside, outside = sharp.log_density(real).tolist(), sharp.log_density(new).tolist()
+    inside, outside = sharp.log_density(REAL).tolist(), sharp.log_density(NEW).tolist()
     assert (remembers.density_advantage, remembers.density_error) == pytest.approx(oracle.advantage(inside, outside))
-    assert remembers.density_advantage > max(0.3, learns.density_advantage + 0.05)
+    assert remembers.density_advantage > 0.4 > abs(learns.density_advantage)
 
 
 def test_it_is_shown_and_needs_held_out_rows() -> None:

@@ -30,8 +30,8 @@ def test_small_tables_have_few_bins_of_two_groups(n: int) -> None:
         place, at = np.unique(7.0 * group + rng.standard_normal(n), return_inverse=True)
         rows = np.ones(len(place))
         tally = PlaceTally(place, rows, rows, np.zeros(len(place), bool), 0.0, -np.inf, np.inf)
-        for k, fine_ends in enumerate((0.0, 0.5)):
-            bins = cut_places(tally, n_codes, fine_ends).of_place
+        for k in range(2):
+            bins = cut_places(tally, n_codes, 0.5, at_spaces=k == 1).of_place
             assert set(np.diff(bins).tolist()) <= {0, 1}
             assert bins[-1] + 1 == n_codes
             count = np.zeros((n_codes, 3))
@@ -44,5 +44,5 @@ def test_small_tables_have_few_bins_of_two_groups(n: int) -> None:
 def test_evenly_spaced_places_are_cut_as_before() -> None:
     rows = np.ones(97)
     tally = PlaceTally(np.arange(97.0), rows, rows, np.zeros(97, bool), 0.5, -np.inf, np.inf)
-    counts = np.bincount(cut_places(tally, 8, 1e-9).of_place)
+    counts = np.bincount(cut_places(tally, 8, at_spaces=True).of_place)
     assert counts.tolist() == np.bincount(cut_places(tally, 8).of_place).tolist()

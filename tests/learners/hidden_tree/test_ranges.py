@@ -290,8 +290,6 @@ def history(frame):
     ("learn", "why"),
     [
         (lambda frame: conformal(frame).predict_set(frame[["whole", "real"]]), "not taken here"),
-        (lambda frame: learned(frame).check(frame), "not taken here"),
-        (lambda frame: jf.fidelity(learned(frame), frame), "not taken here"),
         (lambda frame: history(frame).joint_.log_density(subjects(frame)), "not taken here"),
     ],
 )

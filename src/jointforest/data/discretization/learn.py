@@ -35,10 +35,16 @@ class _Bins(NamedTuple):
     begins: np.ndarray
 
 
-def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0, limits: np.ndarray = NO_LIMITS) -> _Bins:
+def cut_places(
+    tally: PlaceTally,
+    n_codes: int,
+    fine_ends: float = 0.0,
+    limits: np.ndarray = NO_LIMITS,
+    at_spaces: bool = False,
+) -> _Bins:
     """The last place of each of at most ``n_codes`` bins: heavy places alone, the others cut at equal weight."""
     # With ``fine_ends`` (0 to 1) the outermost bins are narrower: the cuts are at a mean of equal weight and of equal
-    # steps of arcsin(sqrt(share)), and move to wide spaces near them (`_at_wide_spaces`). No bin lies on both sides of
+    # steps of arcsin(sqrt(share)). With ``at_spaces`` they move to wide spaces near them. No bin lies on both sides of
     # a gap (`_gaps`) or of a limit.
     heavy = (tally.is_atom | (tally.half > 0)) & (tally.rows >= FEW_ROWS)
     if len(tally.place) > n_codes:
@@ -55,7 +61,7 @@ def cut_places(tally: PlaceTally, n_codes: int, fine_ends: float = 0.0, limits: 
     gap, apart, is_cut = gap & is_light, apart & is_light, is_light[at]
     starts = _starts(heavy, apart)
     begins = _begins(tally.weight, heavy, starts, n_codes, fine_ends)
-    if fine_ends > 0.0:
+    if at_spaces:
         begins = _at_wide_spaces(begins, heavy | starts, tally.place)
     bins = (np.cumsum(begins) - 1).astype(np.int32)
     ends, begins = _edges(tally, heavy, gap)
@@ -148,11 +154,9 @@ def _begins(weight: np.ndarray, heavy: np.ndarray, starts: np.ndarray, n_codes: 
 
 
 def _at_wide_spaces(begins: np.ndarray, fixed: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """The same with bins that begin above wide spaces between places, where they are not fixed.
-
-    A cut moves by at most half a bin, and the farther the wider the space has to be: where rows of two groups are few
-    and far between, no bin then has rows of both.
-    """
+    """Where bins begin if each cut that is not fixed moves to a wide space near it, by at most half a bin."""
+    # The farther a cut moves, the wider the space has to be. Between two groups of values rows are rare, and no bin
+    # then has rows of both.
     space = np.diff(place, prepend=place[0])
     first = np.append(np.flatnonzero(begins), len(place))
     moved = first.copy()
@@ -658,6 +662,7 @@ def learn_scale(
     fine_ends: float = 0.0,
     singles: bool = False,
     limits: np.ndarray = NO_LIMITS,
+    at_spaces: bool = False,
 ) -> Scale:
     """The scale of a column with these values (n,), as `frames.encode` gives them: no number or level has density 0.
 
@@ -671,8 +676,9 @@ def learn_scale(
 
     Rates of pieces are such that the mean and the variance of the column are those of its rows, as far as possible;
     not with ``singles``, where likelihood matters more: values of one row may then be points, too. With ``fine_ends``
-    up to 1 the outermost bins are narrower. Bins also end at the ``limits``, on a grid edges of cells. One or two
-    values on each side that lie too far out for the tail of the others have further codes.
+    up to 1 the outermost bins are narrower, and with ``at_spaces`` cuts move to wide spaces near them. Bins also end at
+    the ``limits``, on a grid edges of cells. One or two values on each side that lie too far out for the tail of the
+    others have further codes.
 
     Levels of categorical columns are codes, but of more than 1,024 the rarest share codes.
 
@@ -691,7 +697,7 @@ def learn_scale(
     # where there are few codes, none is spent on them
     below, above = (_far_above(mirrored(tally)), _far_above(tally)) if n_codes > 4 * _MOST_FAR else (0, 0)
     usual = _part(tally, below, len(tally.place) - above)
-    segments = segments_of(usual, cut_places(usual, n_codes, fine_ends, limits), singles)
+    segments = segments_of(usual, cut_places(usual, n_codes, fine_ends, limits, at_spaces), singles)
     reach = float(usual.place[-1] - usual.place[0])
     segments = _beyond(tally, segments, above, reach)
     segments = _turned(_beyond(mirrored(tally), _turned(segments), below, reach))

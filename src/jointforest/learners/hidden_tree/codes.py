@@ -27,11 +27,12 @@ def scales_of(
     fine: float,
     singles: bool,
     ranges: Ranges | None = None,
+    at_spaces: bool = False,
 ) -> tuple[Scale, ...]:
     """The scale of each column, from its known cells (n, d); parameters as of `learn_scale`."""
     with one_blas_thread():
         return tuple(
-            learn_scale(c, cells[:, j], weight, n_bins, fine, singles, _limits(c, j, ranges, n_bins // 4))
+            learn_scale(c, cells[:, j], weight, n_bins, fine, singles, _limits(c, j, ranges, n_bins // 4), at_spaces)
             for j, c in enumerate(schema.columns)
         )
 

@@ -260,7 +260,9 @@ class HiddenTreeForest(TableScores):
         n_bins = self._most_bins(len(cells))
         fine = FIXED.fine_ends if len(cells) < FIXED.many_rows else 0.0
         singles = self.objective == "likelihood"
-        scales = scales_of(schema, cells, weight, n_bins, fine, singles, ranges)
+        # codes of factors are cut into parts, and values of ranges are no values of the table
+        at_spaces = fine > 0.0 and ranges is None and self.start != "factors"
+        scales = scales_of(schema, cells, weight, n_bins, fine, singles, ranges, at_spaces)
         if self.start == "factors":
             parts = [1 if column.is_categorical else FIXED.parts_of_codes for column in schema.columns]
             fine_scales = tuple(map(refined, scales, parts))
