@@ -43,7 +43,8 @@ def test_renamed_levels_are_named_with_both_names(seed: int) -> None:
     new["few"] = new["few"].replace(level, level.upper())
     n_old, n_new = (old["few"] == level).sum(), (new["few"] == level.upper()).sum()
     found = jf.compare_tables(old, new, random_state=0)
-    note = f"few has new levels: {level.upper()} ({n_new} rows) and has no longer the levels: {level} ({n_old} rows)"
+    note = f"few: levels only in the new table: {level.upper()} ({n_new} rows); levels only in the old table: "
+    note += f"{level} ({n_old} rows)"
     assert note in found.notes
     assert f"  note: {note}" in repr(found).splitlines()
 

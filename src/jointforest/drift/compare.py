@@ -393,7 +393,7 @@ def _columns(frame: Any, names: tuple[str, ...]) -> Any:
 _NAMED = 3
 """Most levels of a bin that are named."""
 _CHANCE = 0.001
-"""Probability up to which levels that one table alone has are no chance."""
+"""Largest probability of chance up to which levels that only one table has are reported."""
 _MOST_FAR = 10
 """Most values of a column that are looked at because they are far from all others."""
 
@@ -457,8 +457,9 @@ class Words:
             if column.is_categorical:
                 sides = [self._tables.X[side, j] for side in (self._is_new, ~self._is_new)]
                 new, gone = (self._levels_alone(j, one, other) for one, other in (sides, sides[::-1]))
-                said = [f"has new levels: {new}"] * bool(new) + [f"has no longer the levels: {gone}"] * bool(gone)
-                found += [f"{column.name} {' and '.join(said)}"] * bool(said)
+                said = {"levels only in the new table": new, "levels only in the old table": gone}
+                texts = [f"{where}: {levels}" for where, levels in said.items() if levels]
+                found += [f"{column.name}: {'; '.join(texts)}"] * bool(texts)
             elif far := self._far_values(j):
                 found.append(f"{column.name} has values far from all others: {far}")
         return found
@@ -466,7 +467,7 @@ class Words:
     def _levels_alone(self, j: int, codes: np.ndarray, others: np.ndarray) -> str:
         """Levels of the rows (n,) of one table that are not in the other one (m,), unless this is likely by chance.
 
-        The number of rows whose level occurs once estimates how many others have a level that is not there (Good 1953).
+        The number of levels that occur once in a table estimates how many rows have a level that it lacks (Good 1953).
         """
         column = self._tables.schema.columns[j]
         level, count = np.unique(codes[~np.isnan(codes)], return_counts=True)
@@ -481,7 +482,7 @@ class Words:
         return _named([(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()])
 
     def _far_values(self, j: int) -> str:
-        """Values of the new table alone that are too far from all others to be of their tail."""
+        """Values that only the new table has, and that are too far from all others for the tail of these."""
         column, x = self._tables.schema.columns[j], self._tables.X[:, j]
         old, rest = x[~self._is_new], x[~np.isnan(x)]
         far: list[tuple[str, int]] = []

@@ -65,29 +65,30 @@ AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 21, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
 """Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
-Within one of the limits hidden trees answer exactly, and the report of a small table takes about ten seconds."""
+Within one of the limits hidden trees answer exactly."""
 LONG = 1 << 17
-"""Steps of a sum from which on the self-check of `jf.fit` asks about its parts alone, to save time. Orders of columns
-with more steps are not enforced by default, as a check of a table would take minutes."""
+"""The self-check of `jf.fit` asks about a sum of more steps by its parts alone, to save time. Orders of columns
+with more steps are not enforced by default, as a check of 300 rows takes 40 seconds."""
 AUTO_APART = 0.1
 """Most `apartness` of columns for their order to be enforced by default. Without it many draws of such columns are
 impossible; where they are farther apart, draws are less like rows (see the experiment on orders)."""
 
 AS_POSSIBLE = 0.002
-"""Difference of shares of rows with impossible values, up to which two ways to make an order hold are alike."""
+"""Two ways to make an order hold are equally good if their shares of rows with impossible values differ by less."""
 MOST_IMPOSSIBLE = 0.01
-"""Largest share of rows with impossible values for which a found order is enforced: answers would count these."""
+"""Largest share of rows with impossible values for which a found order is enforced, as answers include these rows."""
 TIE_ROWS = 5_000
 """Rows in which columns that are often equal are sought."""
 TIE_LEAST = 20
 """Fewest of these rows in which the columns are equal."""
 TIE_SHARE = 0.5
-"""Least share of rows in which two columns are equal so that an indicator says where they are: it doubles the time of
-answers. In most rows, users see at once that two columns are no longer equal."""
+"""Least share of equal rows for which a column is added that says whether two columns are equal. It doubles the time of
+answers; below this share the loss of equal rows is hardly seen."""
 TIE_CHANCE = 0.05
-"""Largest share of equal rows of independent columns with such an indicator; levels keep the others equal."""
+"""Largest share of rows in which the columns would be equal if they were independent. Columns of few values have more,
+and hidden trees keep them equal without help."""
 MOST_EVENTS = 2
-"""Most coordinates by whose values columns are sums in some rows only: each doubles the time of an answer."""
+"""Most coordinates that split a joint into cases; each doubles the time of an answer."""
 
 
 class Reduced(NamedTuple):
@@ -165,7 +166,7 @@ class Case(NamedTuple):
     """Rows in which a column is a sum of coordinates; in all others it is a coordinate of its own.
 
     at : int. The coordinate that tells which rows these are.
-    values : tuple of float. Its values in the other rows.
+    values : tuple of float. Values of that coordinate in the other rows.
     made : int. Number of the column.
     source : Source. What the column is made of.
     """
@@ -183,7 +184,7 @@ class Case(NamedTuple):
 
 
 def _with_cases(coordinates: Coordinates, cases: Sequence[Case], Z: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Coordinates Z (n, m) of rows X (n, d) with the gaps of some rows, and whether columns are equal."""
+    """Coordinates Z (n, m) of rows X (n, d), with the gaps of the cases and whether columns are equal filled in."""
     Z = Z.copy()
     for case in cases:
         gaps = [term.at for term in case.source.terms[1:]]
@@ -268,7 +269,9 @@ class _Maker:
         # Orders of a column that a rule makes missing: the rule, both columns, and what the second one is made of in
         # the rows where the first one is there.
         self.in_cases: list[tuple[Order, int, int, Source]] = []
-        self.ties: list[tuple[int, int, Source]] = []  # columns, others that are often equal, and these if they are
+        self.ties: list[
+            tuple[int, int, Source]
+        ] = []  # base column, column that often equals it, and what that is made of then
         self.rounded: set[int] = set()  # columns that are sums only after rounding
         self.pinned: dict[int, float] = {}  # columns, and least values that make orders hold
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
@@ -553,7 +556,7 @@ class _Maker:
             self._substitute(j, made, source)
 
     def _may_be_made_in_case(self, base: int, made: int) -> bool:
-        """Whether a column can be another one plus or minus a gap in the rows in which a rule lets that one be there.
+        """Whether a column can be another one plus or minus a gap where a rule does not make that one missing.
 
         The column has values in other rows, where it is a coordinate of its own.
         """
@@ -711,7 +714,7 @@ class _Maker:
         return coordinates, _with_cases(coordinates, cases, Z, self.X), cases
 
     def _cases(self, coordinates: Coordinates, in_cases: Sequence[tuple[Order, int, Case]]) -> Iterator[Case]:
-        """The cases in which orders hold, by the values of one coordinate each; those of other orders are not made."""
+        """The cases of orders that can be enforced. Other orders are dropped, and the reason is recorded."""
         events: set[tuple[int, tuple[float, ...]]] = set()
         for rule, base, case in in_cases:
             absence = coordinates.absences[base]

@@ -73,7 +73,7 @@ def test_the_whole_line_is_a_missing_cell_and_saved_predictors_answer_alike(
 
 
 def test_ranges_of_one_value_are_the_value() -> None:
-    X, label, _ = made(300, 2)
+    X, label, _ = made(300, 3)
     k = (4 * X.x).round()
     one = pd.Series([jf.between(v - 0.4, v + 0.4) if i % 3 else v for i, v in enumerate(k)], dtype=object)
     a, b = (JointClassifier(random_state=0).fit(X.assign(x=of), label) for of in (k, one))

@@ -389,7 +389,7 @@ def test_hidden_trees_of_a_mixture_check_whatever_their_weight() -> None:
 
 def one_odd(n: int, kind: str) -> pd.DataFrame:
     """A clean table of two columns; the first one has no odd value."""
-    rng = np.random.default_rng(n)
+    rng = np.random.default_rng([n, 4])
     x = {
         "heights": rng.normal(170, 9, n).round(),
         "rounded": rng.normal(170, 9, n).round(1),

@@ -314,7 +314,10 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
     X, _, ranges = encode_ranges(schema, frame)
     library = "numpy" if isinstance(frame, np.ndarray) else str(nw.get_native_namespace(frame).__name__)
     left_out, n = dict(schema.reasons_aside), len(X)
-    left_out |= {name: f"{why} (its other cells are checked)" for name, why in ranges_in_words(schema, ranges).items()}
+    left_out |= {
+        name: f"{why} which are not checked; its other cells are"
+        for name, why in ranges_in_words(schema, ranges).items()
+    }
     key_place = None if key is None else schema.index(key)
     joint = of_joint(distribution)
     # The joint does not contain its rows, so a table with as many rows counts as the learned one.

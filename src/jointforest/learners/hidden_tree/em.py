@@ -340,10 +340,9 @@ def flat_columns(columns: tuple[CodeColumn, ...], smoothing: Smoothing) -> FlatC
 
 
 def _apart(column: CodeColumn, light: np.ndarray) -> np.ndarray:
-    """What is added to the scores of codes, (K,): valleys count as if they were as dense as the lower of two peaks.
-
-    Normal scores leave no room between groups of values, so that the normal of one would reach into the others.
-    """
+    """Offsets of the codes' normal scores, (K,): a sparse place between two peaks is as wide as if it were as dense as
+    the lower peak."""
+    # Normal scores hide the distance between groups of values: the normal of one group would reach into the next one.
     more = np.zeros(max(column.n_codes - 1, 0))
     if column.center is not None:
         is_inside = light[:-1] & light[1:]
@@ -358,7 +357,7 @@ def _apart(column: CodeColumn, light: np.ndarray) -> np.ndarray:
 
 
 def _between(apart: np.ndarray) -> np.ndarray:
-    """The same for the ends of the codes' intervals, (K + 1,): an end lies in the middle of a valley."""
+    """Offsets of the ends of the codes' intervals, (K + 1,): means of those of the codes on both sides."""
     padded = np.pad(apart, 1, "edge")
     return 0.5 * (padded[1:] + padded[:-1])
 
