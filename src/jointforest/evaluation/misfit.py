@@ -179,15 +179,13 @@ def _by_correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> 
     return _Dependence(*np.tanh(np.arctanh(r) + _SIGMAS * error * np.array([0.0, -1.0, 1.0])).tolist())
 
 
-def warn_lost_pairs(pairs: list[LostPair], other_leaf: bool) -> None:
-    """Name the pairs that a joint does not keep, and what to do; ``other_leaf``: Chow-Liu leaves may be tried."""
+def warn_lost_pairs(pairs: list[LostPair], hint: str) -> None:
+    """Name the pairs that a joint does not keep, and what to do."""
     if not pairs:
         return
     of = "{!r} and {!r} (like a correlation of {:.2f} in the table, {:.2f} in the joint)"
     named = "; ".join(of.format(*pair) for pair in pairs[:_NAMED])
     more = f"; and {len(pairs) - _NAMED} others" if len(pairs) > _NAMED else ""
-    hint = "leaf='chow_liu', " if other_leaf else ""
     warn(LostDependenceWarning(
-        f"the joint has lost some of the dependence between columns: {named}{more}; "
-        f"try {hint}jf.HiddenTreeForest or jf.fit"
+        f"the joint has lost some of the dependence between columns: {named}{more}; try {hint}"
     ))  # fmt: skip

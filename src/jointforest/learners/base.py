@@ -342,10 +342,10 @@ class TableLearner(TableScores):
 def warn_lost_dependence(model: Distribution, X: np.ndarray, weight: np.ndarray | None, lost: list[LostPair]) -> None:
     """Name strong pairs of columns that a joint does not keep, or else statements of it that rows X contradict."""
     has_sums = any(isinstance(rule, Order | Equation) and rule.is_enforced for rule in model.schema.rules)
+    hint = "jf.HiddenTreeForest or jf.fit" if model.is_forest else "jf.fit, which compares learners"
     if lost or weight is not None or has_sums:  # counts need equal weights, and sums may take minutes
-        warn_lost_pairs(lost, model.is_forest)
+        warn_lost_pairs(lost, f"leaf='chow_liu', {hint}" if model.is_forest else hint)
     else:
-        hint = "jf.HiddenTreeForest or jf.fit" if model.is_forest else "jf.fit, which compares learners"
         warn_lost(statements(model, X, "the rows learned").lost, hint)
 
 
