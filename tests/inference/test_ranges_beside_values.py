@@ -32,7 +32,7 @@ def _table(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, number
 
 
-def _joint(frame: pd.DataFrame) -> jf.Joint:
+def _joint(frame: pd.DataFrame | np.ndarray) -> jf.Joint:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return jf.HiddenTreeForest(n_states=4, max_iter=5, rules="off", random_state=0).fit(frame).joint_
@@ -71,6 +71,19 @@ def test_columns_with_ranges_are_left_out_of_fidelity(seed: int) -> None:
     assert rows.notes[0] == found.notes[0]
     with pytest.raises(ValueError, match=f"no column can be compared: 'level' has {n} cells that are ranges"):
         jf.fidelity(joint.select("level"), frame[["level"]], random_state=0)
+
+
+def test_arrays_with_ranges_are_compared_without_these_columns() -> None:
+    rng = np.random.default_rng(0)
+    number = rng.normal(1.0, 1.0, N)
+    cells = np.array([[jf.between(None, 0.5) if x < 0.5 else x, *rng.normal(size=2)] for x in number], dtype=object)
+    only = ["marginals", "pairs"]
+    joint = _joint(cells)
+    found = jf.fidelity(joint, cells, only=only, random_state=0)
+    assert found.notes[0] == f"'x0' is not compared: it has {(number < 0.5).sum()} cells that are ranges"
+    expected = jf.fidelity(joint.select("x1", "x2"), cells[:, 1:].astype(float), only=only, random_state=0)
+    assert found.marginals.distance == expected.marginals.distance
+    assert jf.fidelity(cells, cells, only=only, random_state=0).notes[0] == found.notes[0]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,5 +1,7 @@
-"""Information measures of joints: names of columns in, estimates out. The mathematics is in
-docs/how-to/measure-information.md."""
+"""Information measures of joints: names of columns in, estimates out.
+
+The mathematics is in docs/how-to/measure-information.md.
+"""
 
 from __future__ import annotations
 

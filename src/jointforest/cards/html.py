@@ -1,6 +1,8 @@
-"""Views of HTML: a title, lines, cards with tables. Every text that comes from a table is escaped here. Sites such as
-GitHub strip styles, and some strip SVG. The content of a view is therefore text in tables, in an order that can be read
-without any style."""
+"""Views of HTML: a title, lines, cards with tables.
+
+Every text that comes from a table is escaped here. Sites such as GitHub strip styles, and some strip SVG. The content
+of a view is therefore text in tables, in an order that can be read without any style.
+"""
 
 from __future__ import annotations
 

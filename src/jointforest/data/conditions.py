@@ -1,5 +1,7 @@
-"""Conditions on one column of a row: a value, an interval, a set, and their combinations. The first chapter is soft
-evidence: how likely each value is."""
+"""Conditions on one column of a row: a value, an interval, a set, and their combinations.
+
+The first chapter is soft evidence: how likely each value is.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""The schema of a table, inferred once at learning from what is observed of its columns. The chapters: the kind of each
-column, which a user can override; columns that are set aside; columns that are a function of another column."""
+"""The schema of a table, inferred once at learning from what is observed of its columns.
+
+The chapters: the kind of each column, which a user can override; columns that are set aside; columns that are a
+function of another column.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What is observed of a table's columns: of one batch of rows, and merged, of two parts of a table. The chapters: keys
-and their counts in bounded memory, grids and point masses of numbers, steps of date-times, and the observations of one
-column and of a table. Merging does not depend on the order of the parts, so that a table has one schema however it is
-cut."""
+"""What is observed of a table's columns: of one batch of rows, and merged, of two parts of a table.
+
+The chapters: keys and their counts in bounded memory, grids and point masses of numbers, steps of date-times, and the
+observations of one column and of a table. Merging does not depend on the order of the parts, so that a table has one
+schema however it is cut.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Cells of which only a range is known: their texts, columns of flags, and imputed values of interval-censored cells. A
-range is an `Interval`. The cells of a column keep the number of their range beside values that are missing. Learners
+"""Cells of which only a range is known: their texts, columns of flags, and imputed values of interval-censored cells.
+
+A range is an `Interval`. The cells of a column keep the number of their range beside values that are missing. Learners
 that need a value get one from the nonparametric maximum likelihood (Turnbull 1976) estimate of the column's
-distribution (`complete_column`)."""
+distribution (`complete_column`).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Text columns that stand for numbers, dates and times: which form a column has, and its cells read by that form. A
-column of text such as ``$1,200.00``, ``15 %``, ``26/11/2022`` or ``09:30`` holds numbers. `find_forms` compares its
+"""Text columns that stand for numbers, dates and times: which form a column has, and its cells read by that form.
+
+A column of text such as ``$1,200.00``, ``15 %``, ``26/11/2022`` or ``09:30`` holds numbers. `find_forms` compares its
 distinct texts with the forms below. A form is taken only if *every* known cell has it; in columns of 100 cells or more,
-one cell in 100 may differ and counts as missing, with a warning. Everything else stays text."""
+one cell in 100 may differ and counts as missing, with a warning. Everything else stays text.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Any supported model as an ensemble; a library is imported by whoever made the model, never here. Each library has a
-module with a function for each kind of model. It takes a fitted model and returns an `Ensemble`. It raises
-scikit-learn's NotFittedError if the model is not fitted, and a ValueError with a hint if the model computes something
-that a node table cannot hold."""
+"""Any supported model as an ensemble; a library is imported by whoever made the model, never here.
+
+Each library has a module with a function for each kind of model. It takes a fitted model and returns an `Ensemble`. It
+raises scikit-learn's NotFittedError if the model is not fitted, and a ValueError with a hint if the model computes
+something that a node table cannot hold.
+"""
 
 from __future__ import annotations
 

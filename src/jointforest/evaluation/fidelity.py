@@ -103,15 +103,17 @@ def fidelity(
         kept = [name for name in schema.names if name not in left_out]
         if not kept:
             said = "; ".join(f"{name!r} {why}" for name, why in left_out.items())
-            raise ValueError(f"no column can be compared: {said}")
+            raise ValueError(
+                f"no column can be compared: {said}; fill them first by joint.impute(frame, ranges='fill')"
+            )
+        names = schema.all_columns.names
+        gone = [name for name in names if name not in kept]
+        frame, holdout = (None if rows is None else _without(rows, names, gone) for rows in (frame, holdout))
         if joint is None:
-            frame, joint_or_rows = _without(frame, left_out), _without(joint_or_rows, left_out)
-            holdout = None if holdout is None else _without(holdout, left_out)
+            joint_or_rows = _without(joint_or_rows, names, gone)
             schema = infer_schema(frame)
         else:
             joint = joint_or_rows = joint.select(*kept)
-            gone = set(schema.all_columns.names).difference(kept)
-            frame, holdout = (None if rows is None else _without(rows, gone) for rows in (frame, holdout))
             schema = joint.schema
     tables = _read(schema, joint_or_rows, frame, holdout, seed)
     measures = _compared(tables, wanted, seed) | _asked(joint, tables, wanted, seed)
@@ -131,8 +133,10 @@ def fidelity(
     )
 
 
-def _without(frame: Any, columns: Collection[str]) -> Any:
-    """A frame without some of its columns."""
+def _without(frame: Any, names: Sequence[str], columns: Collection[str]) -> Any:
+    """A frame, or an array whose columns have these names, without some of the columns."""
+    if isinstance(frame, np.ndarray):
+        return np.delete(frame, [k for k, name in enumerate(names) if name in columns], axis=1)
     return nw.from_native(frame, eager_only=True).drop(*columns, strict=False).to_native()
 
 

@@ -1,5 +1,7 @@
-"""What a joint gets wrong of the table that it was learned from: poorly fitted columns, and pairs of columns. Both
-compare rows that were learned from with rows drawn from the joint."""
+"""What a joint gets wrong of the table that it was learned from: poorly fitted columns, and pairs of columns.
+
+Both compare rows that were learned from with rows drawn from the joint.
+"""
 
 from __future__ import annotations
 

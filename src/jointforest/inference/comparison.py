@@ -1,5 +1,7 @@
-"""The probability that a sum of columns stands in a relation to a number, draws of such rows, and covariances. The
-mathematics is in docs/reference/query-language.md."""
+"""The probability that a sum of columns stands in a relation to a number, draws of such rows, and covariances.
+
+The mathematics is in docs/reference/query-language.md.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Joints as MLflow models (``pip install 'jointforest[mlflow]'``): a `.joint` file, no pickle. See
-``docs/how-to/formats.md``."""
+"""Joints as MLflow models (``pip install 'jointforest[mlflow]'``): a `.joint` file, no pickle.
+
+See ``docs/how-to/formats.md``.
+"""
 
 from __future__ import annotations
 

@@ -79,6 +79,8 @@ MOST_IMPOSSIBLE = 0.01
 """Largest share of rows with impossible values for which a found order is enforced, as answers include these rows."""
 TIE_ROWS = 5_000
 """Rows in which columns that are often equal are sought."""
+TIE_FIRST = 200
+"""Rows that show for most pairs of columns that they are not often equal."""
 TIE_LEAST = 20
 """Fewest of these rows in which the columns are equal."""
 TIE_SHARE = 0.5
@@ -972,11 +974,10 @@ def _unit(low: Column, high: Column) -> float:
 
 
 def _impossible_share(columns: Sequence[Column], X: np.ndarray) -> float:
-    """About the share of rows (n, 2) in which the first column and a gap make impossible values of the second one.
-
-    These have a sign that the column does not have, or lie beyond an end of its range that is a point mass. The gaps
-    change places among rows of one quarter of the values, as hidden states do not tell all values apart.
-    """
+    """Estimated share of rows (n, 2) in which the first column and a gap make impossible values of the second one."""
+    # Impossible values have a sign that the column does not have, or lie beyond an end of its range that is a point
+    # mass. Gaps are permuted within quarters of the rows by the first column, as states of trees do not distinguish
+    # all values.
     X, made, rng = X[~np.isnan(X).any(axis=1)], columns[1], np.random.default_rng(0)
     found = [X[:0, 0]]
     for rows in np.array_split(X[np.argsort(X[:, 0], kind="stable")], 4):
@@ -1081,22 +1082,31 @@ def find_ties(schema: Schema, X: np.ndarray, ranges: Ranges | None = None) -> li
     if ranges is not None:
         is_exact = np.all(ranges.number < 0, axis=0)
     some = [j for j, column in enumerate(schema.columns) if column.step > 0.0 and is_exact[j]]
+    # of columns of so few values, those that are equal in many rows are so by chance
+    some = [j for j in some if len(np.unique(rows[~np.isnan(rows[:, j]), j])) >= TIE_SHARE**2 / TIE_CHANCE]
     found = []
-    for k, a in enumerate(some):
-        x = rows[:, a] + schema.columns[a].zero
-        for b in some[k + 1 :]:
-            if (schema.columns[a].kind == "datetime") != (schema.columns[b].kind == "datetime"):
-                continue
-            y = rows[:, b] + schema.columns[b].zero
-            known = ~np.isnan(x) & ~np.isnan(y)
-            n_equal = int(np.count_nonzero(np.abs(x - y)[known] <= NEAR * schema.columns[a].step))
-            if TIE_LEAST <= n_equal < known.sum() and n_equal >= TIE_SHARE * known.sum():
-                values, count = np.unique(x[known], return_counts=True)
-                other, often = np.unique(y[known], return_counts=True)
-                _, of_x, of_y = np.intersect1d(values, other, return_indices=True)
-                if float(count[of_x] @ often[of_y]) <= TIE_CHANCE * known.sum() ** 2:
-                    found.append((n_equal / known.sum(), a, b))
+    for is_date in (False, True):
+        of_kind = [j for j in some if (schema.columns[j].kind == "datetime") == is_date]
+        numbers = rows[:, of_kind] + [schema.columns[j].zero for j in of_kind]
+        first = numbers[:: max(len(numbers) // TIE_FIRST, 1)]  # most pairs are so rarely equal that few rows show it
+        for k, a in enumerate(of_kind):
+            near = NEAR * schema.columns[a].step
+            n_near = np.count_nonzero(np.abs(first[:, k + 1 :] - first[:, [k]]) <= near, axis=0)
+            n_known = np.count_nonzero(~np.isnan(first[:, k + 1 :] + first[:, [k]]), axis=0)
+            for m in (k + 1 + np.flatnonzero((n_near >= 0.5 * TIE_SHARE * n_known) | (n_known < TIE_LEAST))).tolist():
+                known = ~np.isnan(numbers[:, k] + numbers[:, m])
+                x, y = numbers[known, k], numbers[known, m]
+                n, n_equal = len(x), int(np.count_nonzero(np.abs(x - y) <= near))
+                if TIE_LEAST <= n_equal < n and n_equal >= TIE_SHARE * n and _equal_by_chance(x, y) <= TIE_CHANCE:
+                    found.append((n_equal / n, a, of_kind[m]))
     return [(a, b) for _, a, b in sorted(found, reverse=True)]
+
+
+def _equal_by_chance(x: np.ndarray, y: np.ndarray) -> float:
+    """Share of rows in which two columns (n,) were equal if they were independent."""
+    (values, count), (others, often) = (np.unique(of, return_counts=True) for of in (x, y))
+    _, of_x, of_y = np.intersect1d(values, others, return_indices=True)
+    return float(count[of_x] @ often[of_y]) / len(x) ** 2
 
 
 def _refuse_ranges(rules: Sequence[Rule], schema: Schema, ranges: Ranges) -> None:

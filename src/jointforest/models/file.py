@@ -1,7 +1,9 @@
-"""One safe file format: a `.joint` file is a safetensors file with the schema as JSON in its metadata. The file holds
-the schema, the components' weights, and of each component what cannot be derived (`Distribution.to_arrays`), its arrays
-named by its number; the rest is computed again on loading. A checksum over all bytes of the file finds accidents. It is
-no protection against intent, so every field is checked too."""
+"""One safe file format: a `.joint` file is a safetensors file with the schema as JSON in its metadata.
+
+The file holds the schema, the components' weights, and of each component what cannot be derived
+(`Distribution.to_arrays`), its arrays named by its number; the rest is computed again on loading. A checksum over all
+bytes of the file finds accidents. It is no protection against intent, so every field is checked too.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""Text to queries and conditions; the grammar is in docs/reference/query-language.md. A query's result is a `Query`;
-conditions are pairs of a column and a condition of `jointforest.data.conditions`, one pair a column. `parse_beside`
-reads conditions on one given column, whose name may be left out: ``>= 40``, ``between 40 and 60``."""
+"""Text to queries and conditions; the grammar is in docs/reference/query-language.md.
+
+A query's result is a `Query`; conditions are pairs of a column and a condition of `jointforest.data.conditions`, one
+pair a column. `parse_beside` reads conditions on one given column, whose name may be left out: ``>= 40``, ``between 40
+and 60``.
+"""
 
 from __future__ import annotations
 

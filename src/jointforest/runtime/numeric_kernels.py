@@ -1,5 +1,7 @@
-"""Kernel of mixtures of a table's rows. Not by matrix products: BLAS takes all cores for one of these, whatever else
-they work on."""
+"""Kernel of mixtures of a table's rows.
+
+Not by matrix products: BLAS takes all cores for one of these, whatever else they work on.
+"""
 
 import numpy as np
 

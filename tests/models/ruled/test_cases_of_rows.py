@@ -133,3 +133,27 @@ def test_only_columns_that_are_equal_by_more_than_chance_are_ties(seed: int) -> 
     dates = pd.DataFrame({"out": days, "back": days + pd.to_timedelta((rng.random(N) < 0.3) * 3, unit="D")})
     schema = infer_schema(dates)
     assert find_ties(schema, read_training_rows(dates, None).X) == [(0, 1)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ties_are_those_of_a_count_of_all_pairs(seed: int) -> None:
+    """Tables of many columns, some of few values, some with missing cells, some equal in a random share of the rows."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(60, 900))
+    columns = [rng.integers(0, 10 ** rng.uniform(0.3, 3), n) + 0.0 for _ in range(8)]
+    for share in (0.3, 0.55, 0.8, 1.0):
+        base = columns[int(rng.integers(8))]
+        columns.append(np.where(rng.random(n) < share, base, rng.integers(0, 500, n)))
+    cells = np.column_stack(columns)
+    cells[rng.random(cells.shape) < rng.choice([0.0, 0.2])] = np.nan
+    rows = read_training_rows(pd.DataFrame(cells).rename(columns="c{}".format), None)
+    expected = set()
+    for a in range(cells.shape[1]):
+        for b in range(a + 1, cells.shape[1]):
+            both = [(x, y) for x, y in zip(cells[:, a], cells[:, b], strict=True) if x == x and y == y]
+            equal = sum(x == y for x, y in both)
+            chance = sum(x == z for x, _ in both for _, z in both) / max(len(both), 1) ** 2
+            if 20 <= equal < len(both) and equal >= 0.5 * len(both) and chance <= 0.05:
+                expected.add((f"c{a}", f"c{b}"))
+    names = rows.schema.names
+    assert {(names[i], names[j]) for i, j in find_ties(rows.schema, rows.X)} == expected

@@ -60,10 +60,10 @@ def cut_places(
     is_light = ~heavy[:-1] & ~heavy[1:]
     gap, apart, is_cut = gap & is_light, apart & is_light, is_light[at]
     starts = _starts(heavy, apart)
-    begins = _begins(tally.weight, heavy, starts, n_codes, fine_ends)
+    is_first = _is_first(tally.weight, heavy, starts, n_codes, fine_ends)
     if at_spaces:
-        begins = _at_wide_spaces(begins, heavy | starts, tally.place)
-    bins = (np.cumsum(begins) - 1).astype(np.int32)
+        is_first = _at_wide_spaces(is_first, heavy | starts, tally.place)
+    bins = (np.cumsum(is_first) - 1).astype(np.int32)
     ends, begins = _edges(tally, heavy, gap)
     ends[at[is_cut]] = begins[at[is_cut]] = limits[is_cut]
     return _Bins(bins, heavy, ends, begins)
@@ -127,7 +127,7 @@ def _starts(heavy: np.ndarray, gap: np.ndarray) -> np.ndarray:
     return ~heavy & np.concatenate([[True], heavy[:-1] | gap])
 
 
-def _begins(weight: np.ndarray, heavy: np.ndarray, starts: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
+def _is_first(weight: np.ndarray, heavy: np.ndarray, starts: np.ndarray, n_codes: int, fine_ends: float) -> np.ndarray:
     """Whether a bin begins at each place: stretches of light places share the bins left by heavy ones by weight."""
     light = ~heavy
     begins_bin = heavy.copy()
@@ -153,21 +153,21 @@ def _begins(weight: np.ndarray, heavy: np.ndarray, starts: np.ndarray, n_codes: 
     return begins_bin
 
 
-def _at_wide_spaces(begins: np.ndarray, fixed: np.ndarray, place: np.ndarray) -> np.ndarray:
+def _at_wide_spaces(is_first: np.ndarray, fixed: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Where bins begin if each cut that is not fixed moves to a wide space near it, by at most half a bin."""
     # The farther a cut moves, the wider the space has to be. Between two groups of values rows are rare, and no bin
     # then has rows of both.
     space = np.diff(place, prepend=place[0])
-    first = np.append(np.flatnonzero(begins), len(place))
+    first = np.append(np.flatnonzero(is_first), len(place))
     moved = first.copy()
     for k in np.flatnonzero(~fixed[first[:-1]]).tolist():
         low = max(first[k] - (first[k] - first[k - 1]) // 2, moved[k - 1] + 1)
         near = np.arange(low, min(first[k] + (first[k + 1] - first[k]) // 2, len(place) - 1) + 1)
         steps = np.abs(near - first[k])
         moved[k] = near[np.argmax(space[near] * (1.0 - steps / (steps.max() + 1.0)))]
-    begins = np.zeros(len(place), bool)
-    begins[moved[:-1]] = True
-    return begins
+    is_first = np.zeros(len(place), bool)
+    is_first[moved[:-1]] = True
+    return is_first
 
 
 def _edges(tally: PlaceTally, heavy: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,7 @@
-"""Predictors in files: the file of their joint, to which the other members and the pool are added. `jf.load` reads the
-joint from it. Nothing in a file is executed, and every field is checked."""
+"""Predictors in files: the file of their joint, to which the other members and the pool are added.
+
+`jf.load` reads the joint from it. Nothing in a file is executed, and every field is checked.
+"""
 
 from __future__ import annotations
 

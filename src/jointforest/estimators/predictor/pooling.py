@@ -1,5 +1,7 @@
 """Pools of the members' answers, whose weights vary smoothly with the share of a row that is missing. s is that share.
-All weights are piecewise linear in s, with a value at each knot: w_m(s) = sum_b hat_b(s) w_bm."""
+
+All weights are piecewise linear in s, with a value at each knot: w_m(s) = sum_b hat_b(s) w_bm.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Survival curves of rows: the joint's, and those of regressions of the hazard, averaged. The cumulative hazard H of
-all learned rows (Nelson 1969) is the clock. On it the time to an event is exponential with rate 1, and that of a row
-with features x has a rate r(x) of its own: S(t | x) = exp(-r(x) H(t)). The likelihood of censored times is that of a
-Poisson regression: row i has d_i = 1 or 0 events, and is exposed for H(t_i) (Laird and Olivier 1981). So each
-regression of scikit-learn that takes weights and a Poisson loss models survival. Cells that are missing are drawn from
-the joint, at learning given the target, too; curves are means over such draws. The members' curves are averaged with
-weights of greatest likelihood on validation rows."""
+"""Survival curves of rows: the joint's, and those of regressions of the hazard, averaged.
+
+The cumulative hazard H of all learned rows (Nelson 1969) is the clock. On it the time to an event is exponential with
+rate 1, and that of a row with features x has a rate r(x) of its own: S(t | x) = exp(-r(x) H(t)). The likelihood of
+censored times is that of a Poisson regression: row i has d_i = 1 or 0 events, and is exposed for H(t_i) (Laird and
+Olivier 1981). So each regression of scikit-learn that takes weights and a Poisson loss models survival. Cells that are
+missing are drawn from the joint, at learning given the target, too; curves are means over such draws. The members'
+curves are averaged with weights of greatest likelihood on validation rows.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
 """The probability that each cell is wrong, and its most probable true value, by expectation maximisation on the table.
+
 A cell of column j contains its true value (the *truth*) with probability 1 - e_j, and otherwise an error of some kind
 (see `columns`; for swaps with the neighbouring column, `swaps`). A joint that has learned the table predicts its errors
 too, which are taken out. Four distributions predict the truth, and their weighted sum is its prior: the joint given all
 other cells, each of which may be wrong; near-functions, counted in the other rows; the shares of values in the column;
 and a distribution of new values. The weights, e_j and the shares of kinds of errors are learned from the table. If
-several rows describe one entity, their votes determine its values instead (see `find_key`)."""
+several rows describe one entity, their votes determine its values instead (see `find_key`).
+"""
 
 from __future__ import annotations
 

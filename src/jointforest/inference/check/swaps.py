@@ -1,7 +1,9 @@
-"""Cells that were swapped with those of the neighbouring column: two cells of a row at once, found by its density. A
-joint that learned the table has learned its swapped rows too, and expects one swapped cell beside the other. The
+"""Cells that were swapped with those of the neighbouring column: two cells of a row at once, found by its density.
+
+A joint that learned the table has learned its swapped rows too, and expects one swapped cell beside the other. The
 density of the whole row still tells them: nearly all rows of the table are less dense after a swap, and swapped rows
-are denser."""
+are denser.
+"""
 
 from __future__ import annotations
 

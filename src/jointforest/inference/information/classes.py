@@ -1,5 +1,7 @@
-"""Mutual information of two columns by classes: levels, and bins of equal probability of numbers. It is exact and
-finite, and can be counted in the rows of a table."""
+"""Mutual information of two columns by classes: levels, and bins of equal probability of numbers.
+
+It is exact and finite, and can be counted in the rows of a table.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Divergences and distances of two models over columns that both have. The mathematics is in
-docs/how-to/measure-information.md."""
+"""Divergences and distances of two models over columns that both have.
+
+The mathematics is in docs/how-to/measure-information.md.
+"""
 
 from __future__ import annotations
 

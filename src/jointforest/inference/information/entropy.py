@@ -1,5 +1,7 @@
-"""Entropies and mutual information of columns of one model. The mathematics is in
-docs/how-to/measure-information.md."""
+"""Entropies and mutual information of columns of one model.
+
+The mathematics is in docs/how-to/measure-information.md.
+"""
 
 from __future__ import annotations
 

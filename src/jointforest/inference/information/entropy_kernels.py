@@ -1,5 +1,7 @@
-"""Kernels of entropies of one column: families, grids, leaves. The formulas are in
-docs/how-to/measure-information.md."""
+"""Kernels of entropies of one column: families, grids, leaves.
+
+The formulas are in docs/how-to/measure-information.md.
+"""
 
 import math
 

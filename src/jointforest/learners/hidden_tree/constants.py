@@ -211,7 +211,8 @@ class Constants:
     """Error of the share of a code at which these end."""
 
     gap: float = 6.0
-    """Normal scores by which codes on both sides of a gap between values are moved apart."""
+    """Normal scores by which codes on both sides of a gap between values are moved apart. It is also the most by which
+    codes on both sides of a sparse place are."""
 
     # ---- first states
 

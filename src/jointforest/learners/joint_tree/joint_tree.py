@@ -296,7 +296,7 @@ def _members(schema: Schema, what: str, names: Sequence[str] | None) -> np.ndarr
     return members
 
 
-# ---- What is left of each column when a neighbour in the table's Chow-Liu tree is known: targets of joint trees.
+# ---- Conditional ranks of each column given a neighbour in the Chow-Liu tree of the table: targets of joint trees.
 # ---- Leaves that hold a Chow-Liu tree model the dependence of neighbours, so a split is worth only what it adds to
 # ---- that. If the tree were all there is to the table, a column would be independent of a further one given its
 # ---- neighbour on the way there; so a split by the further one is judged by what that neighbour leaves of the column.

@@ -1,6 +1,8 @@
-"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage. Every leaf is a product of
-one distribution per column, estimated on the rows that reach the leaf. The plain estimates of the paper are too sharp
-in small leaves; `Settings` says how much they borrow from the column as a whole."""
+"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
+
+Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain estimates
+of the paper are too sharp in small leaves; `Settings` says how much they borrow from the column as a whole.
+"""
 
 from __future__ import annotations
 

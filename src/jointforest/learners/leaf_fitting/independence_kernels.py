@@ -1,8 +1,10 @@
-"""Kernels: tests of independence of two columns of any kinds, from their complete rows. See
-docs/concepts/learnspn-leaves.md. All statistics are (n - 1) times a sum of squared correlations between scores of the
-two columns. Were either column shuffled, each correlation would have mean 0 and variance 1 / (n - 1) exactly, whatever
-the ties, and the sum tends to a chi-square. With ranks as scores this is Spearman's test, with ranks and levels Kruskal
-and Wallis's with its correction for ties, with levels the "N - 1" form of Pearson's."""
+"""Kernels: tests of independence of two columns of any kinds, from their complete rows.
+
+See docs/concepts/learnspn-leaves.md. All statistics are (n - 1) times a sum of squared correlations between scores of
+the two columns. Were either column shuffled, each correlation would have mean 0 and variance 1 / (n - 1) exactly,
+whatever the ties, and the sum tends to a chi-square. With ranks as scores this is Spearman's test, with ranks and
+levels Kruskal and Wallis's with its correction for ties, with levels the "N - 1" form of Pearson's.
+"""
 
 import math
 

@@ -1,5 +1,7 @@
-"""Leaves that are mixtures of products: learned by LearnSPN, or one product for each class. See
-docs/concepts/learnspn-leaves.md."""
+"""Leaves that are mixtures of products: learned by LearnSPN, or one product for each class.
+
+See docs/concepts/learnspn-leaves.md.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Kernels: sums over the rows of leaves that more rows can be added to, twice as precise as float64. A sum is a pair of
-float64 numbers, the second below the rounding of the first, so that sums of the same rows are equal to the last bit,
-but for one in some 10^15, in whatever order they were added (Dekker 1971; Knuth, TAOCP 2, 4.2.2)."""
+"""Kernels: sums over the rows of leaves that more rows can be added to, twice as precise as float64.
+
+A sum is a pair of float64 numbers, the second below the rounding of the first, so that sums of the same rows are equal
+to the last bit, but for one in some 10^15, in whatever order they were added (Dekker 1971; Knuth, TAOCP 2, 4.2.2).
+"""
 
 import math
 

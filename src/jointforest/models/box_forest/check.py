@@ -1,5 +1,7 @@
-"""Whether a model's arrays are what the kernels take for granted: kernels do not check bounds. Everything is checked
-with whole-array operations, in an order in which each check may rely on the ones before."""
+"""Whether a model's arrays are what the kernels take for granted: kernels do not check bounds.
+
+Everything is checked with whole-array operations, in an order in which each check may rely on the ones before.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The most probable rows that agree with evidence, and how much better any row could be. See
-docs/how-to/find-modes.md."""
+"""The most probable rows that agree with evidence, and how much better any row could be.
+
+See docs/how-to/find-modes.md.
+"""
 
 from __future__ import annotations
 

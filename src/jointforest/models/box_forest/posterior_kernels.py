@@ -1,6 +1,8 @@
-"""How well a row of evidence fits each leaf: the kernels behind every query. Columns are the outer loop and a block of
-leaves the inner one: what belongs to the cell is computed once a block, the inner loops hold plain arrays, and a
-block's parameters stay in the processor's cache from column to column."""
+"""How well a row of evidence fits each leaf: the kernels behind every query.
+
+Columns are the outer loop and a block of leaves the inner one: what belongs to the cell is computed once a block, the
+inner loops hold plain arrays, and a block's parameters stay in the processor's cache from column to column.
+"""
 
 from __future__ import annotations
 

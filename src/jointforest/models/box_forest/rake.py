@@ -1,5 +1,7 @@
-"""A forest whose one-column marginals are given ones: raking, as conditioning on likelihoods. See
-docs/how-to/reshape-a-joint.md."""
+"""A forest whose one-column marginals are given ones: raking, as conditioning on likelihoods.
+
+See docs/how-to/reshape-a-joint.md.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""Hidden trees as named arrays, and back: what a model file holds of them. Tables of all nodes of a tree are one array,
-row after row and node after node; so are the segments of all scales. Where states are codes, in the leaves of a forest,
-the emissions are these codes, which are few and often the same; the forest is there as well."""
+"""Hidden trees as named arrays, and back: what a model file holds of them.
+
+Tables of all nodes of a tree are one array, row after row and node after node; so are the segments of all scales. Where
+states are codes, in the leaves of a forest, the emissions are these codes, which are few and often the same; the forest
+is there as well.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Hidden trees, and weighted hidden trees over the columns of one schema: a distribution of rows. The columns are
-joined in a tree. Each node has a hidden state; tables lead from states to states and to codes."""
+"""Hidden trees, and weighted hidden trees over the columns of one schema: a distribution of rows.
+
+The columns are joined in a tree. Each node has a hidden state; tables lead from states to states and to codes.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Evidence as hidden trees see it, and messages up and down a hidden tree, for a batch of rows at once. Upward messages
-are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in float64; those downward
-to a sum of 1. Where evidence is impossible, the scale is -inf and the messages are arbitrary. None stands for all
-ones."""
+"""Evidence as hidden trees see it, and messages up and down a hidden tree, for a batch of rows at once.
+
+Upward messages are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in float64;
+those downward to a sum of 1. Where evidence is impossible, the scale is -inf and the messages are arbitrary. None
+stands for all ones.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Contexts: small whole numbers that summarise what came before a cell; the trees of a history split on them. A context
-has a *kind* and, for most kinds, a column. Every context is a whole number from 0 to 127. The code of a missing cell is
-0; codes 1, 2, ... are bins or levels."""
+"""Contexts: small whole numbers that summarise what came before a cell; the trees of a history split on them.
+
+A context has a *kind* and, for most kinds, a column. Every context is a whole number from 0 to 127. The code of a
+missing cell is 0; codes 1, 2, ... are bins or levels.
+"""
 
 POSITION = 0
 """Number of the row in the history, from 0; see `count_bin`."""

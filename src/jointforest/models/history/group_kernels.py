@@ -1,5 +1,7 @@
-"""Kernels: hypotheses in groups, those of each group with one distribution of the cell at hand. Hypotheses are sorted
-through each tree together: what they share is looked at once for all of them."""
+"""Kernels: hypotheses in groups, those of each group with one distribution of the cell at hand.
+
+Hypotheses are sorted through each tree together: what they share is looked at once for all of them.
+"""
 
 import numpy as np
 

@@ -139,8 +139,8 @@ class Coordinates:
     schema : Schema. Of the table, d columns.
     inner : Schema. Of the m coordinates.
     enforced : tuple of Rule. The rules that hold in every row.
-    warned : set of str. Columns of which a warning said that rows leave their range; all that is made of these
-        coordinates has this set, so that it is said once.
+    warned : set of str. Columns about whose range a warning was given. Evidence and conditions share the set, so that
+        each column is named once. It is no part of the value of the coordinates.
     """
 
     schema: Schema
@@ -148,7 +148,7 @@ class Coordinates:
     sources: tuple[Source, ...]
     absences: tuple[Absence, ...]
     enforced: tuple[Rule, ...]
-    warned: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set, compare=False, repr=False)
 
     @cached_property
     def plain(self) -> dict[int, int]:

@@ -1,8 +1,11 @@
 """Student t with 4 degrees of freedom, standardised, on an interval (za, zb]: everything is algebraic; then the family
-of `family_kernels`. With u = z / 2, c = 1 / sqrt(1 + u^2) and s = u c the density is 3/8 c^5, the CDF 1/2 + (3 s - s^3)
-/ 4, the upper tail c^4 (2 + s) / (4 (1 + s)^2), the integral of z times the density -c^3 / 2 and that of z^2 times it
-s^3. Intervals are reflected so that their middle is not negative; h is the width zb - za, given on its own, because far
-out it cannot be had from the rounded ends."""
+of `family_kernels`.
+
+With u = z / 2, c = 1 / sqrt(1 + u^2) and s = u c the density is 3/8 c^5, the CDF 1/2 + (3 s - s^3) / 4, the upper tail
+c^4 (2 + s) / (4 (1 + s)^2), the integral of z times the density -c^3 / 2 and that of z^2 times it s^3. Intervals are
+reflected so that their middle is not negative; h is the width zb - za, given on its own, because far out it cannot be
+had from the rounded ends.
+"""
 
 import math
 
