@@ -13,23 +13,23 @@ from jointforest.data.schema import Columns
 from jointforest.learners.leaf_fitting import learnspn, learnspn_kernels
 from jointforest.learners.leaf_fitting.fit import Table, prepare_table
 from jointforest.learners.leaf_fitting.learnspn import (
-    CircuitNodes,
+    Factors,
+    Node,
+    Product,
     SpnRows,
     SpnSettings,
+    Sum,
     class_components,
-    make_views,
     multiplied_out,
     spn_circuits,
     spn_components,
 )
-from jointforest.learners.leaf_fitting.learnspn_kernels import FACTORS, PRODUCT, SUM
 from jointforest.learners.leaf_fitting.statistics_kernels import rows_by_leaf
 from jointforest.runtime.random_kernels import stream_state
 
 from ...compiled import compiled
-from .test_independence_kernels import mixed, numeric, table, table_p_value
+from .test_independence import mixed, numeric, table, table_p_value
 
-components = compiled(learnspn_kernels.components)
 two_means = compiled(learnspn_kernels.two_means)
 
 SPN = SpnSettings()
@@ -52,7 +52,7 @@ def learn(
     apart: tuple[int, ...] = (),
     spn: SpnSettings = SPN,
     seed: int = 0,
-) -> dict[int, CircuitNodes]:
+) -> dict[int, Node]:
     n, d = X.shape
     weight = np.ones(n) if weight is None else weight
     leaf_of = np.zeros(n, np.int32) if leaf_of is None else leaf_of
@@ -61,75 +61,59 @@ def learn(
     return dict(spn_circuits(columns, prepare_table(columns, X), rows, start, weight, spn, inside, seed, 3))
 
 
-def children(nodes: CircuitNodes, node: int) -> list[int]:
-    found, child = [], node + 1
-    while child < nodes.end[node]:
-        found.append(child)
-        child = nodes.end[child]
-    return found
+def nodes_of(node: Node) -> list[Node]:
+    """A node and all below it, parents first, in the order of the children."""
+    return [node, *(below for child in getattr(node, "children", ()) for below in nodes_of(child))]
 
 
-def group(nodes: CircuitNodes, f: int) -> list[int]:
-    """Rows of a FACTORS node."""
-    return nodes.group_rows[nodes.group_start[f] : nodes.group_start[f + 1]].tolist()
-
-
-def cells(nodes: CircuitNodes, node: int) -> set[tuple[int, int]]:
-    """The (row, column) cells of all FACTORS nodes under a node; fails if one is there twice."""
-    found: list[tuple[int, int]] = []
-    factors = np.cumsum(nodes.kind == FACTORS) - 1
-    for q in range(node, nodes.end[node]):
-        if nodes.kind[q] == FACTORS:
-            found += [
-                (i, j) for i in group(nodes, factors[q]) for j in np.flatnonzero(nodes.scope[factors[q]]).tolist()
-            ]
+def cells(node: Node) -> set[tuple[int, int]]:
+    """The (row, column) cells of all factors under a node; fails if one is there twice."""
+    factors = [one for one in nodes_of(node) if isinstance(one, Factors)]
+    found = [(i, j) for one in factors for i in one.rows.tolist() for j in one.columns.tolist()]
     assert len(found) == len(set(found))
     return set(found)
 
 
-def check(circuits: dict[int, CircuitNodes], leaf_of: np.ndarray, weight: np.ndarray, d: int, spn: SpnSettings) -> None:
+def check(circuits: dict[int, Node], leaf_of: np.ndarray, weight: np.ndarray, d: int, spn: SpnSettings) -> None:
     """Every circuit cuts its leaf's rows x columns in pieces; sums cut rows in their shares, products columns."""
-    for leaf, nodes in circuits.items():
+    for leaf, circuit in circuits.items():
         own = np.flatnonzero((leaf_of == leaf) & (weight > 0)).tolist()
         assert len(own) >= max(spn.min_samples, 2 * spn.min_rows)
-        assert SUM in nodes.kind and nodes.end[0] == len(nodes.kind)
-        assert cells(nodes, 0) == {(i, j) for i in own for j in range(d)}
-        for q in range(len(nodes.kind)):
-            rows = {i for i, _ in cells(nodes, q)}
-            scope = {j for _, j in cells(nodes, q)}
-            assert cells(nodes, q) == {(i, j) for i in rows for j in scope}
-            if nodes.kind[q] == PRODUCT:
-                kinds = nodes.kind[children(nodes, q)]
-                assert len(kinds) > 1 and np.sum(kinds == FACTORS) <= 1 and PRODUCT not in kinds
-            elif nodes.kind[q] == SUM:
-                parts = [{i for i, _ in cells(nodes, child)} for child in children(nodes, q)]
+        assert any(isinstance(node, Sum) for node in nodes_of(circuit))
+        assert cells(circuit) == {(i, j) for i in own for j in range(d)}
+        for node in nodes_of(circuit):
+            rows = {i for i, _ in cells(node)}
+            scope = {j for _, j in cells(node)}
+            assert cells(node) == {(i, j) for i in rows for j in scope}
+            if isinstance(node, Product):
+                kinds = [type(child) for child in node.children]
+                assert len(kinds) > 1 and kinds.count(Factors) <= 1 and Product not in kinds
+            elif isinstance(node, Sum):
+                parts = [{i for i, _ in cells(child)} for child in node.children]
                 assert min(map(len, parts)) >= spn.min_rows
                 shares = np.array([weight[list(part)].sum() for part in parts]) / weight[list(rows)].sum()
-                np.testing.assert_allclose(np.exp(nodes.log_weight[children(nodes, q)]), shares, rtol=1e-12)
+                np.testing.assert_allclose(np.exp(node.log_weight), shares, rtol=1e-12)
 
 
-def value(nodes: CircuitNodes, node: int, of_cell: np.ndarray) -> float:
-    """The value of a node when column j has the value ``of_cell[f, j]`` in FACTORS node f, from the definition."""
-    if nodes.kind[node] == FACTORS:
-        f = int(np.sum(nodes.kind[:node] == FACTORS))
-        return float(of_cell[f][nodes.scope[f] == 1].prod())
-    below = np.array([value(nodes, child, of_cell) for child in children(nodes, node)])
-    if nodes.kind[node] == PRODUCT:
-        return float(below.prod())
-    return float(np.exp(nodes.log_weight[children(nodes, node)]) @ below)
+def value(node: Node, factors: list[Node], of_cell: np.ndarray) -> float:
+    """The value of a node when column j has the value ``of_cell[f, j]`` in factor f, from the definition."""
+    if isinstance(node, Factors):
+        f = next(k for k, one in enumerate(factors) if one is node)
+        return float(of_cell[f][node.columns].prod())
+    below = np.array([value(child, factors, of_cell) for child in node.children])
+    return float(np.exp(node.log_weight) @ below if isinstance(node, Sum) else below.prod())
 
 
-def check_components(nodes: CircuitNodes, rng: np.random.Generator) -> None:
+def check_components(circuit: Node, d: int, rng: np.random.Generator) -> None:
     """The mixture of products has the value of the circuit, whatever the factors are."""
-    mixture = multiplied_out(nodes)
-    d = nodes.scope.shape[1]
-    assert len(mixture.rows) == len(nodes.scope) and [part.tolist() for part in mixture.rows] == [
-        group(nodes, f) for f in range(len(nodes.scope))
-    ]
-    of_cell = rng.uniform(0.5, 1.5, (len(nodes.scope), d))
+    mixture = multiplied_out(circuit, d)
+    factors = [node for node in nodes_of(circuit) if isinstance(node, Factors)]
+    assert [part.tolist() for part in mixture.rows] == [one.rows.tolist() for one in factors]
+    of_cell = rng.uniform(0.5, 1.5, (len(factors), d))
     products = of_cell[mixture.group, np.arange(d)].prod(axis=1)
-    assert np.exp(mixture.log_weight) @ products == pytest.approx(value(nodes, 0, of_cell), rel=1e-12)
-    assert all(nodes.scope[mixture.group[:, j], j].all() for j in range(d))
+    assert np.exp(mixture.log_weight) @ products == pytest.approx(value(circuit, factors, of_cell), rel=1e-12)
+    for j in range(d):
+        assert all(j in factors[f].columns for f in mixture.group[:, j].tolist())
 
 
 def ring(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -184,10 +168,9 @@ def test_components(seed: int, missing: float) -> None:
     _, expected = connected_components(graph, directed=False)
     rows, columns = rng.permutation(n).astype(np.int32), np.arange(d, dtype=np.int32)
     none = np.empty(0)
-    cells = SpnRows(
-        prepared.values, prepared.codes, layout(n_levels).is_categorical, none, none, none, np.empty(0, np.int32)
-    )
-    got = components(cells, rows, columns, significance, make_views(d, n))
+    is_categorical = layout(n_levels).is_categorical == 1
+    settings = SpnSettings(significance=significance)
+    got = SpnRows(prepared.values, is_categorical, none, none, none, none, settings, none).components(rows, columns)
     np.testing.assert_array_equal(got[:, None] == got, expected[:, None] == expected)
 
 
@@ -240,30 +223,31 @@ def test_circuits_cut_the_table_in_pieces(seed: int, has_target: bool, missing: 
     apart = (d - 1,) if has_target else ()
     circuits = learn(layout(n_levels), X, leaf_of, weight, apart, spn)
     check(circuits, leaf_of, weight, d, spn)
-    for leaf, nodes in circuits.items():
-        check_components(nodes, rng)
-        for f in np.flatnonzero(nodes.scope[:, -1]) if has_target else ():
-            assert set(group(nodes, f)) == set(np.flatnonzero((leaf_of == leaf) & (weight > 0)))
+    for leaf, circuit in circuits.items():
+        check_components(circuit, d, rng)
+        for node in nodes_of(circuit) if has_target else ():
+            if isinstance(node, Factors) and d - 1 in node.columns:
+                assert set(node.rows) == set(np.flatnonzero((leaf_of == leaf) & (weight > 0)))
 
 
 def test_independent_groups_become_a_product() -> None:
     rng = np.random.default_rng(1)
     X = np.column_stack([ring(300, rng), rng.normal(size=300), ring(300, rng)])[:, [0, 3, 2, 1, 4]]
-    nodes = learn(layout([0] * 5), X)[0]
-    assert nodes.kind[0] == PRODUCT
-    scopes = [sorted({j for _, j in cells(nodes, child)}) for child in children(nodes, 0)]
+    circuit = learn(layout([0] * 5), X)[0]
+    assert isinstance(circuit, Product)
+    scopes = [sorted({j for _, j in cells(child)}) for child in circuit.children]
     assert scopes == [[0, 3], [1, 4], [2]]
-    assert nodes.kind[children(nodes, 0)].tolist() == [SUM, SUM, FACTORS]
+    assert [type(child) for child in circuit.children] == [Sum, Sum, Factors]
 
 
 def test_products_of_too_many_components(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit the columns of a child are independent, and have the rows of all its components."""
     rng = np.random.default_rng(1)
     X = np.column_stack([ring(300, rng), ring(300, rng)])
-    nodes = learn(layout([0] * 4), X)[0]
-    size = len(multiplied_out(nodes).log_weight)
+    circuit = learn(layout([0] * 4), X)[0]
+    size = len(multiplied_out(circuit, 4).log_weight)
     monkeypatch.setattr(learnspn, "_MOST_COMPONENTS", size - 1)
-    mixture = multiplied_out(nodes)
+    mixture = multiplied_out(circuit, 4)
     assert 1 < len(mixture.log_weight) < size and np.exp(mixture.log_weight).sum() == pytest.approx(1.0)
     for j in range(4):
         of_column = [mixture.rows[k] for k in np.unique(mixture.group[:, j])]
@@ -277,9 +261,9 @@ def test_clusters_become_a_sum(missing: float) -> None:
     X = np.column_stack([rng.normal(size=(300, 3)) + 6 * cluster[:, None], cluster])
     X[:, 3] = np.where(rng.random(300) < 0.1, ~cluster, cluster)
     X[:, :3][rng.random((300, 3)) < missing] = np.nan
-    nodes = learn(layout([0, 0, 0, 2]), X)[0]
-    assert nodes.kind.tolist() == [SUM, FACTORS, FACTORS]
-    first = {i for i, _ in cells(nodes, 1)}
+    circuit = learn(layout([0, 0, 0, 2]), X)[0]
+    assert [type(node) for node in nodes_of(circuit)] == [Sum, Factors, Factors]
+    first = {i for i, _ in cells(nodes_of(circuit)[1])}
     wrong = np.mean([(i in first) != cluster[i] for i in range(300)])
     assert min(wrong, 1 - wrong) < 0.01
 
@@ -288,12 +272,11 @@ def test_the_class_apart_is_in_a_factor_of_the_root() -> None:
     rng = np.random.default_rng(3)
     X = np.column_stack([ring(200, rng), rng.integers(0, 2, 200)])
     X[:, 2] = X[:, 0] > 0
-    nodes = learn(layout([0, 0, 2]), X, apart=(2,))[0]
-    assert nodes.kind[:2].tolist() == [PRODUCT, SUM]
-    assert len(children(nodes, 0)) == 2 and nodes.kind[-1] == FACTORS
-    assert nodes.scope[-1].tolist() == [0, 0, 1] and not nodes.scope[:-1, 2].any()
-    taking_part = learn(layout([0, 0, 2]), X)[0]
-    assert taking_part.kind[0] == SUM
+    circuit = learn(layout([0, 0, 2]), X, apart=(2,))[0]
+    assert isinstance(circuit, Product)
+    assert [type(child) for child in circuit.children] == [Sum, Factors]
+    assert circuit.children[1].columns.tolist() == [2] and not any(j == 2 for _, j in cells(circuit.children[0]))
+    assert isinstance(learn(layout([0, 0, 2]), X)[0], Sum)
 
 
 def test_independent_columns_need_no_circuit() -> None:
@@ -322,23 +305,25 @@ def test_rows_weigh_in_the_sums_alone() -> None:
     X = ring(100, np.random.default_rng(6))
     weight = np.random.default_rng(7).integers(1, 4, 100).astype(float)
     plain, weighted = learn(layout([0, 0]), X), learn(layout([0, 0]), X, weight=weight)
-    np.testing.assert_array_equal(plain[0].group_rows, weighted[0].group_rows)
+    np.testing.assert_array_equal(*(np.concatenate(multiplied_out(one[0], 2).rows) for one in (plain, weighted)))
     check(weighted, np.zeros(100, np.int32), weight, 2, SPN)
 
 
 def test_the_seed_decides() -> None:
     rng = np.random.default_rng(8)
     X = np.column_stack([ring(200, rng), ring(200, rng)])
-    same = [learn(layout([0] * 4), X, seed=s) for s in (1, 1, 2)]
-    for name in ("kind", "end", "log_weight", "scope", "group_start", "group_rows"):
-        np.testing.assert_array_equal(getattr(same[0][0], name), getattr(same[1][0], name))
-    assert not np.array_equal(same[0][0].group_rows, same[2][0].group_rows)
+    same = [multiplied_out(learn(layout([0] * 4), X, seed=s)[0], 4) for s in (1, 1, 2)]
+    np.testing.assert_array_equal(same[0].log_weight, same[1].log_weight)
+    np.testing.assert_array_equal(same[0].group, same[1].group)
+    rows = [[part.tolist() for part in one.rows] for one in same]
+    assert rows[0] == rows[1] != rows[2]
 
 
 def test_huge_and_tiny_numbers() -> None:
     X = ring(100, np.random.default_rng(9)) * [1e150, 1e-100] + [1e151, 0]
     check(learn(layout([0, 0]), X), np.zeros(100, np.int32), np.ones(100), 2, SPN)
-    assert len(learn(layout([0, 0]), X)[0].kind) == len(learn(layout([0, 0]), X / [1e150, 1e-100])[0].kind)
+    both = (learn(layout([0, 0]), table)[0] for table in (X, X / [1e150, 1e-100]))
+    assert len(nodes_of(next(both))) == len(nodes_of(next(both)))
 
 
 # ------------------------------------------------------------------------------------------------------- the classes

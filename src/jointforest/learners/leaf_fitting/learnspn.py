@@ -9,114 +9,37 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from ...data.schema import Columns
 from ...runtime.random_kernels import stream_state
-from ...runtime.records import record
 from .fit import Table
-from .learnspn_kernels import FACTORS, SUM, learn_leaf
+from .independence import p_values
+from .learnspn_kernels import two_means
 from .statistics_kernels import rows_by_leaf
 
-# ---- What the kernels of LearnSPN work on: cells, views of columns, and the nodes of a circuit to be.
+
+class Factors(NamedTuple):
+    """A node that is a product of one distribution for each of some columns, all of the same rows."""
+
+    rows: np.ndarray
+    columns: np.ndarray
 
 
-@record
-class SpnRows(NamedTuple):
-    """The n rows to learn from, of d columns.
+class Product(NamedTuple):
+    """A node that multiplies circuits over disjoint sets of columns."""
 
-    values : float64 array (d, n), codes : int32 array (d, n), is_categorical : uint8 array (d,)
-    weight : float64 array (n,). How much each row counts in the weights of the sums.
-    centre, unit : float64 arrays (d,), n_levels : int32 array (d,). What makes columns comparable in the clustering.
-    """
-
-    values: np.ndarray
-    codes: np.ndarray
-    is_categorical: np.ndarray
-    weight: np.ndarray
-    centre: np.ndarray
-    unit: np.ndarray
-    n_levels: np.ndarray
+    children: list[Node]
 
 
-@record
-class Views(NamedTuple):
-    """Scratch: how the tests of independence see the columns (d,) on some rows (n,); and pairs of columns."""
+class Sum(NamedTuple):
+    """A node that mixes two circuits over the same columns."""
 
-    kind: np.ndarray
-    values: np.ndarray
-    level: np.ndarray
-    n_levels: np.ndarray
-    order: np.ndarray
-    n_known: np.ndarray
-    linear: np.ndarray
-    quadratic: np.ndarray
-    n_scores: np.ndarray
-    everywhere: np.ndarray
-    common: np.ndarray
-    common_level: np.ndarray
-    common_scores: np.ndarray
-    spare: np.ndarray
-
-
-@record
-class CircuitNodes(NamedTuple):
-    """The nodes of one leaf's circuit (q,) in preorder, its FACTORS nodes (f,), and a stack of nodes to come. A line of
-    ``stack`` is a range of rows, one of columns, what is known, and the parent; ranges are reordered inside, so that
-    each keeps its content. ``in_rest`` (d,) are the columns of the FACTORS node that comes last under the product at
-    work."""
-
-    kind: np.ndarray
-    end: np.ndarray
     log_weight: np.ndarray
-    n_children: np.ndarray
-    scope: np.ndarray
-    group_rows: np.ndarray
-    group_start: np.ndarray
-    stack: np.ndarray
-    stack_log_weight: np.ndarray
-    in_rest: np.ndarray
+    children: list[Node]
 
 
-def make_views(d: int, n: int) -> Views:
-    """Scratch for d columns and at most n rows."""
-
-    def integers(*shape: int) -> np.ndarray:
-        return np.empty(shape, np.int32)
-
-    return Views(
-        kind=np.empty(d, np.uint8),
-        values=np.empty((d, n)),
-        level=integers(d, n),
-        n_levels=integers(d),
-        order=np.empty((d, n), np.int64),
-        n_known=integers(d),
-        linear=np.empty((d, n)),
-        quadratic=np.empty((d, n)),
-        n_scores=integers(d),
-        everywhere=np.ones(n, bool),
-        common=np.empty(n, bool),
-        common_level=integers(n),
-        common_scores=np.empty((4, n)),
-        spare=np.empty(n, np.int64),
-    )
-
-
-def make_nodes(d: int, n: int, min_rows: int) -> CircuitNodes:
-    """Room for the circuit of a leaf of n rows."""
-    # The FACTORS nodes are disjoint in the table, each of at least min_rows rows (or all) and a column.
-    most = max(n // min_rows, 1) * d
-    return CircuitNodes(
-        kind=np.empty(2 * most, np.uint8),
-        end=np.empty(2 * most, np.int32),
-        log_weight=np.zeros(2 * most),
-        n_children=np.zeros(2 * most, np.int64),
-        scope=np.zeros((most, d), np.uint8),
-        group_rows=np.empty(n * d, np.int32),
-        group_start=np.zeros(most + 1, np.int64),
-        stack=np.empty((2 * most, 6), np.int64),
-        stack_log_weight=np.zeros(2 * most),
-        in_rest=np.zeros(d, bool),
-    )
+Node = Factors | Product | Sum
 
 
 class SpnSettings(NamedTuple):
@@ -186,31 +109,30 @@ _MOST_COMPONENTS = 4096
 """Components of a product of mixtures; of those beyond, the columns become independent."""
 
 
-def multiplied_out(nodes: CircuitNodes) -> _Mixture:
-    """A circuit as a mixture of products: every product of sums is a sum. Where that would be more than
+def multiplied_out(node: Node, d: int) -> _Mixture:
+    """A circuit over d columns as a mixture of products: every product of sums is a sum. Where that would be more than
     `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows."""
-    number, d = nodes.scope.shape
-    rows = [nodes.group_rows[nodes.group_start[k] : nodes.group_start[k + 1]] for k in range(number)]
-    waiting: list[tuple[int, np.ndarray, np.ndarray]] = []  # node, log weights and groups of the nodes without a parent
-    for node in range(len(nodes.kind) - 1, -1, -1):  # children come after their parent
-        below = []
-        while waiting and waiting[-1][0] < nodes.end[node]:
-            below.append(waiting.pop()[1:])
-        if nodes.kind[node] == FACTORS:
-            number -= 1
-            weight, group = np.zeros(1), np.where(nodes.scope[number] == 1, number, -1)[None]
-        elif nodes.kind[node] == SUM:
-            weight, group = (np.concatenate(of) for of in zip(*below, strict=True))
-        else:
-            below.sort(key=lambda child: -np.count_nonzero(child[1][0] >= 0))
-            weight, group = np.zeros(1), np.full((1, d), -1)
-            for child_weight, child_group in below:
-                if len(weight) * len(child_weight) > _MOST_COMPONENTS:
-                    child_weight, child_group = np.zeros(1), _as_product(child_group, rows)
-                weight = (weight[:, None] + child_weight).ravel()
-                group = np.maximum(group[:, None], child_group).reshape(-1, d)
-        waiting.append((node, weight + nodes.log_weight[node], group))
-    return _Mixture(*waiting[0][1:], rows)
+    rows: list[np.ndarray] = []
+    return _Mixture(*_products(node, d, rows), rows)
+
+
+def _products(node: Node, d: int, rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Log weights (m,) and groups (m, d), -1 of other columns, of a node; the groups' rows are added to ``rows``."""
+    if isinstance(node, Factors):
+        rows.append(node.rows)
+        return np.zeros(1), np.where(np.isin(np.arange(d), node.columns), len(rows) - 1, -1)[None]
+    below = [_products(child, d, rows) for child in node.children]
+    if isinstance(node, Sum):
+        weights = [weight + log_share for (weight, _), log_share in zip(below, node.log_weight, strict=True)]
+        return np.concatenate(weights), np.concatenate([group for _, group in below])
+    below.sort(key=lambda child: -np.count_nonzero(child[1][0] >= 0))
+    weight, group = np.zeros(1), np.full((1, d), -1)
+    for child_weight, child_group in below:
+        if len(weight) * len(child_weight) > _MOST_COMPONENTS:
+            child_weight, child_group = np.zeros(1), _as_product(child_group, rows)
+        weight = (weight[:, None] + child_weight).ravel()
+        group = np.maximum(group[:, None], child_group).reshape(-1, d)
+    return weight, group
 
 
 def _as_product(group: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
@@ -219,6 +141,95 @@ def _as_product(group: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:
     first = int(np.argmax(has_column))
     rows.append(np.concatenate([rows[k] for k in np.unique(group[:, first])]))
     return np.where(has_column, len(rows) - 1, -1)[None]
+
+
+_HEAVY = 2.0 / 3.0
+"""Share of the known cells from which on one number makes a column one of two levels: that number, and the others."""
+
+
+class SpnRows(NamedTuple):
+    """The n rows to learn circuits from, and how.
+
+    values : float64 array (d, n), is_categorical : bool array (d,)
+    weight : float64 array (n,). How much each row counts in the weights of the sums.
+    centre, unit : float64 arrays (d,), n_levels : int32 array (d,). What makes columns comparable in the clustering.
+    state : uint64 array (1,). The random stream of the tree.
+    """
+
+    values: np.ndarray
+    is_categorical: np.ndarray
+    weight: np.ndarray
+    centre: np.ndarray
+    unit: np.ndarray
+    n_levels: np.ndarray
+    spn: SpnSettings
+    state: np.ndarray
+
+    def learn(self, rows: np.ndarray, columns: np.ndarray, apart: np.ndarray) -> Node:
+        """Circuit over ``columns``, and over those that are ``apart``: independent of all. Sorts both in place."""
+        if len(rows) < 2 * self.spn.min_rows:
+            return Factors(rows.copy(), np.append(apart, columns))
+        label = self.components(rows, columns)
+        size = np.bincount(label, minlength=1)
+        columns[:] = columns[np.argsort(np.where(size[label] > 1, label, -1), kind="stable")]
+        alone, *groups = np.split(columns, len(columns) - np.cumsum(size[size > 1][::-1])[::-1])
+        children, rest = list[Node](), [apart, alone]
+        for group in groups:
+            child = self.clusters(rows, group)
+            children += [] if child is None else [child]
+            rest += [group] if child is None else []
+        if sum(map(len, rest)):
+            children.append(Factors(rows.copy(), np.concatenate(rest)))
+        return Product(children) if len(children) > 1 else children[0]
+
+    def clusters(self, rows: np.ndarray, columns: np.ndarray) -> Sum | None:
+        """The rows in two clusters, the first before the second; None if they have none."""
+        side = two_means(self.points(rows, columns), self.spn.min_rows, self.state)
+        if not side.any():
+            return None
+        rows[:] = np.concatenate([rows[~side], rows[side]])
+        parts = np.split(rows, [np.count_nonzero(~side)])
+        share = np.array([self.weight[part].sum() for part in parts])
+        return Sum(np.log(share / share.sum()), [self.learn(part, columns, columns[:0]) for part in parts])
+
+    def points(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Cells as points (n, D): numbers in units, levels as indicators in units, about their means, missing at 0."""
+        points = []
+        for j in columns.tolist():
+            x = self.values[j, rows, None]
+            point = x == np.arange(self.n_levels[j]) if self.is_categorical[j] else x - self.centre[j]
+            known = ~np.isnan(x)
+            mean = np.sum(point / self.unit[j], axis=0, where=known) / max(int(known.sum()), 1)
+            points.append(np.where(known, point / self.unit[j] - mean, 0.0))
+        return np.hstack(points)
+
+    def components(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Components (k,), numbered by their first column, of the graph of pairs of columns that are dependent."""
+        # Bonferroni: a pair is dependent if its p-value is below ``significance`` / number of pairs of varying columns.
+        views = [self.view(rows, j) for j in columns.tolist()]
+        numbers, levels = ([c for c, view in enumerate(views) if view is not None and view.dtype.kind == kind]
+                           for kind in "fi")  # fmt: skip
+        graph, varying = np.zeros((len(columns), len(columns)), bool), [*numbers, *levels]
+        if len(varying) > 1:
+            tables = (np.array([views[c] for c in of]).reshape(len(of), len(rows)) for of in (numbers, levels))
+            n_pairs = len(varying) * (len(varying) - 1) // 2
+            graph[np.ix_(varying, varying)] = p_values(*tables) < self.spn.significance / n_pairs
+        return connected_components(graph, directed=False)[1]
+
+    def view(self, rows: np.ndarray, j: int) -> np.ndarray | None:
+        """A column as the tests see it: numbers, or levels (int64, -1 where missing); None if it does not vary."""
+        x = self.values[j, rows]
+        known, level = ~np.isnan(x), np.full(len(x), -1)
+        _, first, place, n = np.unique(x[known], return_index=True, return_inverse=True, return_counts=True)
+        if len(n) < 2:
+            return None
+        if self.is_categorical[j]:
+            level[known] = np.argsort(np.argsort(first))[place]
+        elif n.max() > _HEAVY * len(place):
+            level[known] = place == n.argmax()
+        else:
+            return x
+        return level
 
 
 def spn_circuits(
@@ -231,11 +242,11 @@ def spn_circuits(
     scope_columns: np.ndarray,
     seed: int,
     number: int,
-) -> Iterator[tuple[int, CircuitNodes]]:
-    """The leaves of one tree that become circuits by LearnSPN, and the nodes of each (Gens and Domingos 2013, Algorithm
-    1; Correia et al. 2020, section 4). The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are counted, and
-    tested, once, however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,). Columns
-    outside ``scope_columns`` (bool (d,)) are held to be independent of all."""
+) -> Iterator[tuple[int, Node]]:
+    """The leaves of one tree that become circuits by LearnSPN, and these (Gens and Domingos 2013, Algorithm 1; Correia
+    et al. 2020, section 4). The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are counted, and tested, once,
+    however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,). Columns outside
+    ``scope_columns`` (bool (d,)) are held to be independent of all."""
     # Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
     # split, a sum over two clusters of the rows. A leaf has no circuit where it has few rows, or no columns that are
     # found dependent.
@@ -249,32 +260,18 @@ def spn_circuits(
         n_levels[j] = at.stop - at.start
         # The indicators of a level drawn at random vary by 1 - sum of squared shares in all: then by 1, like a number.
         unit[j] = np.sqrt(max(1.0 - np.sum(table.level_share[at] ** 2), 1e-6))
-    order = np.concatenate([np.flatnonzero(~scope_columns), np.flatnonzero(scope_columns)]).astype(np.int32)
-    n_apart = int(d - np.sum(scope_columns))
-    state = stream_state(seed, number)
-    cells = SpnRows(table.values, table.codes, columns.is_categorical, weight, centre, unit, n_levels)
-    views = make_views(d, int(np.diff(start).max(initial=0)))
+    order, is_apart = np.arange(d), ~scope_columns
+    cells = SpnRows(table.values, is_categorical, weight, centre, unit, n_levels, spn, stream_state(seed, number))
     for leaf in np.flatnonzero(np.diff(start) >= spn.min_samples).tolist():
-        here = rows[start[leaf] : start[leaf + 1]].copy()
-        nodes = make_nodes(d, len(here), spn.min_rows)
-        q, f = learn_leaf(cells, here, order.copy(), n_apart, spn.min_rows, spn.significance, views, nodes, state)
-        if q:
-            yield (
-                leaf,
-                nodes._replace(
-                    kind=nodes.kind[:q],
-                    end=nodes.end[:q],
-                    log_weight=nodes.log_weight[:q],
-                    scope=nodes.scope[:f],
-                    group_rows=nodes.group_rows[: nodes.group_start[f]],
-                    group_start=nodes.group_start[: f + 1],
-                ),
-            )
+        circuit = cells.learn(rows[start[leaf] : start[leaf + 1]].copy(), order[scope_columns], order[is_apart])
+        if not isinstance(circuit, Factors):
+            yield leaf, circuit
 
 
-def spn_components(columns: Columns, circuits: Iterator[tuple[int, CircuitNodes]]) -> Components:
+def spn_components(columns: Columns, circuits: Iterator[tuple[int, Node]]) -> Components:
     """The components of leaves that become circuits, of `spn_circuits`."""
-    return _joined({leaf: multiplied_out(nodes) for leaf, nodes in circuits}, len(columns.slot))
+    d = len(columns.slot)
+    return _joined({leaf: multiplied_out(circuit, d) for leaf, circuit in circuits}, d)
 
 
 def class_components(
