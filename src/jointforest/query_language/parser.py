@@ -203,6 +203,18 @@ class Cursor:
         self.at += 1
         return token
 
+    def takes(self, *symbols: str) -> bool:
+        """Whether the token is one of these symbols, which is then passed."""
+        found = self.is_symbol(*symbols)
+        self.at += found
+        return found
+
+    def takes_word(self, *words: str) -> bool:
+        """Whether the token is one of these keywords, which is then passed."""
+        found = self.is_keyword(*words)
+        self.at += found
+        return found
+
     def fail(self, problem: str, token: Token | None = None, hint: str = "") -> QuerySyntaxError:
         """The error to raise; at the next token, unless another is given."""
         return QuerySyntaxError(problem, self.text, (token or self.token).start, hint)
@@ -219,9 +231,8 @@ class Cursor:
 
     def expect(self, symbol: str, hint: str = "") -> None:
         """Go past a symbol that must be there."""
-        if not self.is_symbol(symbol):
+        if not self.takes(symbol):
             raise self.fail(f"expected '{symbol}', found {self.shown_token()}", hint=hint)
-        self.advance()
 
     def shown_token(self) -> str:
         """The next token as errors show it."""
@@ -465,10 +476,7 @@ class SumReader(Cursor):
         token = self.token
         if token.sort == "number":
             self.advance()
-            if not self.is_symbol("*"):
-                return float(token.value), None
-            self.advance()
-            return float(token.value), self._summand(of_values)
+            return float(token.value), self._summand(of_values) if self.takes("*") else None
         name = self._summand(of_values)
         if not self.is_symbol("*", "/"):
             return 1.0, name
@@ -515,8 +523,7 @@ class ConditionParser(SumReader):
         if self.token.sort == "end":
             raise self.fail(f"expected {what}", hint="such as age >= 40")
         clauses = [self.clause()]
-        while self.is_symbol(","):
-            self.advance()
+        while self.takes(","):
             clauses.append(self.clause())
         if not (self.token.sort == "end" or self.is_symbol("|", ")")):
             raise self.fail(f"expected ',' or 'and', found {self.shown_token()}", hint=self.quoting_hint())
@@ -526,8 +533,7 @@ class ConditionParser(SumReader):
         """Conditions joined by ``or``, all on one column."""
         start = self.token
         parts = [self.all()]
-        while self.is_keyword("or"):
-            self.advance()
+        while self.takes_word("or"):
             parts.append(self.all())
         if len(parts) == 1:
             return parts[0]
@@ -541,8 +547,7 @@ class ConditionParser(SumReader):
     def all(self) -> Conditions:
         """Conditions joined by ``and``."""
         parts = [self.part()]
-        while self.is_keyword("and"):
-            self.advance()
+        while self.takes_word("and"):
             parts.append(self.part())
         return _merge(parts)
 
@@ -552,16 +557,14 @@ class ConditionParser(SumReader):
         if self.depth > _DEEPEST:
             raise self.fail(f"brackets and 'not' more than {_DEEPEST} deep")
         start = self.token
-        if self.is_keyword("not"):
-            self.advance()
+        if self.takes_word("not"):
             conditions = self.part()
             if not conditions:
                 raise self.fail("a comparison of columns has no 'not' before it", start, "turn it round: a <= b")
             if len(conditions) > 1:
                 raise self.across_columns(start, conditions, "not", "P(not A) = 1 - P(A)")
             conditions = ((conditions[0][0], self.opposite(*conditions[0])),)
-        elif self.is_symbol("("):
-            self.advance()
+        elif self.takes("("):
             conditions = self.conditions("a condition")
             self.expect(")", "each '(' needs its ')'")
         elif (comparison := self.comparison()) is not None:
@@ -674,23 +677,19 @@ class ConditionParser(SumReader):
 
     def membership(self) -> Condition:
         """What follows a column: ``between`` two values, or ``in`` a list of them."""
-        if self.is_keyword("between"):
-            self.advance()
+        if self.takes_word("between"):
             low = self.value()
-            if not self.is_keyword("and"):
+            if not self.takes_word("and"):
                 raise self.fail(f"expected 'and', found {self.shown_token()}", hint="write column between 40 and 60")
-            self.advance()
             return _interval(low, self.value(), True, True)
         self.advance()
         opening = str(self.token.value)
-        if not self.is_symbol(*_CLOSING):
+        if not self.takes(*_CLOSING):
             raise self.fail(f"expected a list of values, found {self.shown_token()}", hint="write column in {a, b}")
-        self.advance()
         if self.is_symbol(_CLOSING[opening]):
             raise self.fail("an empty list of values", hint="give at least one value")
         values = [self.value()]
-        while self.is_symbol(","):
-            self.advance()
+        while self.takes(","):
             values.append(self.value())
         self.expect(_CLOSING[opening], f"values are joined by ','; the list ends with '{_CLOSING[opening]}'")
         return any_of(values)
@@ -698,22 +697,18 @@ class ConditionParser(SumReader):
     def missing(self) -> Condition:
         """What follows a column: ``is missing``, ``is not missing``."""
         self.advance()
-        is_not = self.is_keyword("not")
-        if is_not:
-            self.advance()
-        if not self.is_keyword("missing"):
+        is_not = self.takes_word("not")
+        if not self.takes_word("missing"):
             hint = "write column is missing, column is not missing; column = value"
             raise self.fail(f"expected 'missing', found {self.shown_token()}", hint=hint)
-        self.advance()
         return negate(Missing()) if is_not else Missing()
 
     def measured(self, column: str) -> About:
         """What follows a column: ``about`` a value, and the standard deviation ``sd``."""
         self.advance()
         value, hint = self.value(), f"write {column} about 40 sd 2"
-        if not self.is_keyword("sd"):
+        if not self.takes_word("sd"):
             raise self.fail(f"expected 'sd', found {self.shown_token()}", hint=hint)
-        self.advance()
         start = self.token
         try:
             return about(value, self.value())
@@ -740,9 +735,8 @@ class ConditionParser(SumReader):
                 others = likelihood
             else:
                 likelihood_of[said] = likelihood
-            if not self.is_symbol(","):
+            if not self.takes(","):
                 break
-            self.advance()
         self.expect("}", "likelihoods are joined by ','; they end with '}'")
         try:
             return likely(likelihood_of, others)
@@ -975,8 +969,7 @@ class QueryParser(ConditionParser):
         """Read the levels of the quantiles of ``Q``."""
         levels = []
         hint = "write Q(column, 0.05, 0.5, 0.95 | evidence)"
-        while self.is_symbol(","):
-            self.advance()
+        while self.takes(","):
             if self.token.sort != "number":
                 raise self.fail(f"expected a level such as 0.95, found {self.shown_token()}", hint=hint)
             if not 0 < float(self.token.value) < 1:
@@ -989,8 +982,7 @@ class QueryParser(ConditionParser):
     def evidence(self, function: str) -> Conditions:
         """Read the evidence after the bar, if there is any, and the closing bracket."""
         evidence: Conditions = ()
-        if self.is_symbol("|"):
-            self.advance()
+        if self.takes("|"):
             if self.is_symbol(")"):
                 raise self.fail("no evidence after the bar", hint="leave the bar out, or give a condition")
             evidence = self.conditions("evidence")
