@@ -455,16 +455,6 @@ def ensembles(table: Table) -> Iterator[tuple[Any, Any, pd.DataFrame, pd.Series]
             yield model, joint.select(*X.columns), X, y if hasattr(model, "classes_") else amounts
 
 
-def margin(joint: Any, rows: pd.DataFrame, level: str) -> Any:
-    """How small the margin of the predicted class can become."""
-    from jointforest.data.evidence import build
-    from jointforest.data.frames import encode
-    from jointforest.models.box_forest.robustness import worst_margin
-
-    forest, number = joint.distribution.forest_for("this"), joint.columns.index(level)
-    return worst_margin(forest, build(joint.schema, *encode(joint.schema, rows)), number, 0.1)
-
-
 def histories() -> Iterator[tuple[Any, pd.DataFrame, pd.DataFrame]]:
     """Joints of several rows for each subject; what they learned from; and rows with missing cells."""
     visits = jf.datasets.make_visits(200, random_state=0)
@@ -551,7 +541,6 @@ def of_package(table: Table) -> Questions:
         lambda: jf.conditional_importance(forest.predict_proba, of_numbers, numbers.head(10), classes),
     )
     yield "mix", lambda: jf.mix([joint, joint]).log_density(few)
-    yield "worst_margin", lambda: margin(joint, few, level)  # not public yet, but tested
     plain = jf.AdversarialForest(2, leaf="normal", **SEED)
     yield "shared_posteriors", lambda: of_shared_cells(plain.fit(numbers).joint_, numbers)
     yield "counterfactual", lambda: of_numbers.counterfactual(numbers.head(1), forest, y.iloc[-1], n=2, **SEED)

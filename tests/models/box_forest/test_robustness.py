@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 import jointforest
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest.leaves.table import UNIFORM
-from jointforest.models.box_forest.robustness import robustness, worst_margin
+from jointforest.models.box_forest.robustness import robustness
 from jointforest.models.box_forest.robustness_kernels import best_mean, normal_density_bound, trend
 from jointforest.models.box_forest.structure import Forest
 from jointforest.runtime.threads import use_jobs
@@ -28,6 +28,7 @@ from ...densities import density
 from ...random_cases.cells import Region, make_evidence
 from ...random_cases.evidence import random_cells
 from ...random_cases.models import random_model, seeds
+from .margins import worst_margin
 
 EPSILONS = (0.0, 0.02, 0.2, 0.45, 0.8, 1.0)
 
@@ -283,8 +284,6 @@ def test_errors() -> None:
         robustness(model, nothing, j, c=-1.0)
     with pytest.raises(ValueError, match="tol must be more than 0"):
         robustness(model, nothing, j, tol=0.0)
-    with pytest.raises(ValueError, match="epsilon must be between 0 and 1"):
-        worst_margin(model, nothing, j, 1.5)
     cells: list = [None] * len(model.columns.slot)
     cells[number] = Region(((0.0, 1.0),))
     with pytest.raises(ValueError, match="has a range or a set as evidence"):

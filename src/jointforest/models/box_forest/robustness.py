@@ -14,8 +14,7 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .box_forest import BoxForest
 from .leaves.table import Leaves
-from .posterior import log_density
-from .robustness_kernels import allowed_levels, epsilon_rows, margin_rows
+from .robustness_kernels import allowed_levels, epsilon_rows
 from .structure import Forest, Trees, at_leaves
 from .structure_kernels import rows_below
 
@@ -287,30 +286,6 @@ def robustness(
 
     parts = list(map_ordered(work, chunks(len(rows.value), _ROWS)))
     return np.concatenate([np.empty(0), *parts])[place], predicted[place]
-
-
-def worst_margin(
-    model: Forest, evidence: Evidence, j: int, epsilon: float, *, beta: float = 1.0, c: float = 1.0, shift: str = "leaf"
-) -> np.ndarray:
-    """The most by which each class can beat the predicted one if all parameters are contaminated by epsilon, (n, K)."""
-    # With beta 1 in units of p(evidence), below 1 that of the average of conditionals. The prediction is robust where
-    # all others are negative; NaN where the evidence has probability 0.
-    check_number("epsilon", epsilon, 0, 1, text="between 0 and 1")
-    evidence = without_target(model, evidence, j)
-    problem = make_problem(model, j, beta, c, shift)
-    predicted, _ = _two_likeliest(BoxForest(model).observe_by_trees(evidence, beta).level_probabilities(j))
-    log_evidence = log_density(model, evidence) - evidence.log_penalty
-
-    def work(first: int, stop: int) -> np.ndarray:
-        out, answers = (
-            np.full((stop - first, problem.n_classes), math.nan),
-            (predicted[first:stop], log_evidence[first:stop]),
-        )
-        margin_rows(problem, evidence, *_make_scratch(problem), first, *answers, float(epsilon), out)
-        return out
-
-    parts = list(map_ordered(work, chunks(len(evidence.value), _ROWS)))
-    return np.concatenate([np.empty((0, problem.n_classes)), *parts])
 
 
 def _two_likeliest(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

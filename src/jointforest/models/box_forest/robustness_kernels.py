@@ -563,22 +563,3 @@ def epsilon_rows(problem, evidence, reached, worst, first, predicted, second, p,
         if y >= 0:
             _start_row(problem, evidence, first + i, y, z, reached, worst)
             out[i] = _row_epsilon(problem, reached, worst, y, z, p, i, tol)
-
-
-@entry
-def margin_rows(problem, evidence, reached, worst, first, predicted, log_evidence, epsilon, out):
-    """Write by how much each class can beat the predicted one, in the rows from ``first`` on: (rows, K)."""
-    # ``log_evidence`` is log p(evidence) in the model as it is; ``reached`` and ``worst`` are scratch.
-    for i in range(out.shape[0]):
-        y = predicted[i]
-        if y < 0:
-            continue
-        _start_row(problem, evidence, first + i, y, 1 if y == 0 else 0, reached, worst)
-        for z in range(problem.n_classes):
-            if z == y:
-                out[i, z] = 0.0
-            elif problem.beta < 1.0:
-                out[i, z] = average_value(problem, reached, worst, y, z, epsilon)
-            else:
-                value, _, top = mixture_value(problem, reached, worst, y, z, epsilon)
-                out[i, z] = value * math.exp(top - log_evidence[i]) if value != 0.0 else 0.0
