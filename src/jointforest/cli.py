@@ -427,13 +427,7 @@ def _one_table(rows: str | None, table: str | None) -> str | None:
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 @_reads
 def explore(
-    model: str,
-    rows: str | None,
-    table: str | None,
-    trained: str | None,
-    port: int,
-    no_browser: bool,
-    source: Input,
+    model: str, rows: str | None, table: str | None, trained: str | None, port: int, no_browser: bool, source: Input
 ) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
 
@@ -562,14 +556,7 @@ def score(model: str, table: str, output: str, source: Input) -> None:
 @_jobs
 @_output
 @_reads
-def fidelity(
-    model: str,
-    table: str,
-    holdout: str | None,
-    seed: int | None,
-    output: str,
-    source: Input,
-) -> None:
+def fidelity(model: str, table: str, holdout: str | None, seed: int | None, output: str, source: Input) -> None:
     """Say how true MODEL is to the TABLE that it was learned from; with -o write all figures as a table.
 
     Of a joint of histories: the accuracy of drawn subjects, and two-sample tests.
@@ -605,13 +592,7 @@ def fidelity(
 @_output
 @_reads
 def check(
-    table: str,
-    model: str | None,
-    key: str | None,
-    at_least: float,
-    seed: int | None,
-    output: str,
-    source: Input,
+    table: str, model: str | None, key: str | None, at_least: float, seed: int | None, output: str, source: Input
 ) -> None:
     """List the cells of TABLE that are probably wrong, each with its best value and a reason.
 
@@ -680,14 +661,7 @@ def compare(
 @_output
 @_reads
 def impute(
-    model: str,
-    table: str,
-    method: str,
-    draws: int | None,
-    ranges: str,
-    seed: int | None,
-    output: str,
-    source: Input,
+    model: str, table: str, method: str, draws: int | None, ranges: str, seed: int | None, output: str, source: Input
 ) -> None:
     """Fill the missing cells of TABLE; with a joint of histories, given all rows of the subject.
 
@@ -761,14 +735,7 @@ def impute(
 @_output
 @_reads
 def forecast(
-    model: str,
-    table: str,
-    steps: int,
-    level: float,
-    draws: int | None,
-    seed: int | None,
-    output: str,
-    source: Input,
+    model: str, table: str, steps: int, level: float, draws: int | None, seed: int | None, output: str, source: Input
 ) -> None:
     """Write what is known of the next rows of each subject of TABLE, with a MODEL of histories.
 

@@ -305,12 +305,7 @@ class ExpectedPredictor:
 
     @threaded
     def refit(
-        self,
-        X: Any,
-        y: Any,
-        weight_decay: float | None = None,
-        method: str = "auto",
-        sample_weight: Any = None,
+        self, X: Any, y: Any, weight_decay: float | None = None, method: str = "auto", sample_weight: Any = None
     ) -> ExpectedPredictor:
         """The same trees with new values in their leaves: those of least expected loss on rows with missing cells.
 

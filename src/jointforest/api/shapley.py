@@ -457,12 +457,7 @@ def shapley(
 
 
 def _of_column(
-    model: Distribution,
-    j: int,
-    values: np.ndarray,
-    players: game.Players,
-    n_coalitions: int | None,
-    seed: int,
+    model: Distribution, j: int, values: np.ndarray, players: game.Players, n_coalitions: int | None, seed: int
 ) -> ShapleyValues:
     """Values of the posterior of column j: of the probabilities of its levels, or of its mean."""
     column, d = model.schema.columns[j], len(model.schema.columns)

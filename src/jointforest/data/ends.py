@@ -25,12 +25,7 @@ _SURE = math.log(1000.0)
 
 
 def ends_of(
-    values: np.ndarray,
-    counts: np.ndarray,
-    n: int,
-    step: float,
-    ends: tuple[float, float],
-    has_zero: bool = True,
+    values: np.ndarray, counts: np.ndarray, n: int, step: float, ends: tuple[float, float], has_zero: bool = True
 ) -> tuple[float, float]:
     """The lower and upper end of a column, infinite where it is open."""
     # ``values`` (k,) are ascending distinct numbers with their counts: the 64 nearest to either end, or all if fewer.

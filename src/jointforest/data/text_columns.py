@@ -514,14 +514,7 @@ def _spaced(form: WrittenForm, lines: str) -> WrittenForm:
     decimals_said = decimals.pop() if is_exact else -1
     has_zeros, has_none = (re.search(rf"(?<!\d){zero}{re.escape(form.decimal)}\d", lines) for zero in ("0", ""))
     padded = bool(has_zeros or not has_none)
-    return replace(
-        form,
-        prefix=prefix,
-        suffix=suffix,
-        decimals=decimals_said,
-        negative=negative,
-        padded=padded,
-    )
+    return replace(form, prefix=prefix, suffix=suffix, decimals=decimals_said, negative=negative, padded=padded)
 
 
 def _decided(name: str, forms: Sequence[WrittenForm], sure: Sequence[WrittenForm]) -> WrittenForm:

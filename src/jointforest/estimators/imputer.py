@@ -38,13 +38,7 @@ class Chains:
     enforces keep what was drawn by a joint that enforces these rules, so that the rules hold."""
 
     def __init__(
-        self,
-        joint: Joint,
-        joints: list[Joint],
-        is_proper: bool,
-        X: Any,
-        times: np.ndarray,
-        seed: int,
+        self, joint: Joint, joints: list[Joint], is_proper: bool, X: Any, times: np.ndarray, seed: int
     ) -> None:
         self.schema, self.joints, self.is_proper = joint.schema, joints, is_proper
         rules = _enforced(joint)

@@ -194,13 +194,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     @classmethod
     @threaded
     def from_joint(
-        cls,
-        joint: Any,
-        X: Any,
-        *,
-        contamination: float | str = "auto",
-        radius: float = RADIUS,
-        n_jobs: int | None = -1,
+        cls, joint: Any, X: Any, *, contamination: float | str = "auto", radius: float = RADIUS, n_jobs: int | None = -1
     ) -> ForestOutlierDetector:
         """A detector by a joint that is there already, of whatever kind.
 

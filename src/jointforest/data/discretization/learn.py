@@ -36,11 +36,7 @@ class _Bins(NamedTuple):
 
 
 def cut_places(
-    tally: PlaceTally,
-    n_codes: int,
-    fine_ends: float = 0.0,
-    limits: np.ndarray = NO_LIMITS,
-    at_spaces: bool = False,
+    tally: PlaceTally, n_codes: int, fine_ends: float = 0.0, limits: np.ndarray = NO_LIMITS, at_spaces: bool = False
 ) -> _Bins:
     """The last place of each of at most ``n_codes`` bins: heavy places alone, the others cut at equal weight."""
     # With ``fine_ends`` (0 to 1) the outermost bins are narrower: the cuts are at a mean of equal weight and of equal

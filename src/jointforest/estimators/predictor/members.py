@@ -134,11 +134,7 @@ class NativeBoosting:
 
 
 def ask_members(
-    members: Mapping[str, Member],
-    joint: Distribution,
-    evidence: Evidence,
-    seed: int,
-    with_spread: bool = True,
+    members: Mapping[str, Member], joint: Distribution, evidence: Evidence, seed: int, with_spread: bool = True
 ) -> dict[str, Answer]:
     """The members' answers for rows, by name; all of them answer over the same completions, drawn from the joint."""
     rows, place = distinct_rows(evidence)

@@ -468,11 +468,7 @@ def _generate(forest: Discriminator, ranks: Ranks, seed: int, out: np.ndarray) -
 
 
 def prune_forest(
-    forest: Discriminator,
-    codes: np.ndarray,
-    keep: np.ndarray,
-    min_rows: int,
-    has_these: bool = False,
+    forest: Discriminator, codes: np.ndarray, keep: np.ndarray, min_rows: int, has_these: bool = False
 ) -> Discriminator:
     """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf, and
     send all rows of ``codes`` (d, n) down; ``has_these``: whether they are the rows whose nodes the forest has."""

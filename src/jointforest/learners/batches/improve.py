@@ -30,11 +30,7 @@ def empty(hidden: HiddenTrees) -> Expected:
 
 
 def add_batch(
-    hidden: HiddenTrees,
-    member: np.ndarray,
-    weights: Weights | None,
-    expected: Expected,
-    batch: Any,
+    hidden: HiddenTrees, member: np.ndarray, weights: Weights | None, expected: Expected, batch: Any
 ) -> Expected:
     """Add the rows of a batch; trees of one of the members, int64 (T,), share each row out."""
     rows = batch_cells(hidden.schema, batch, weights.name if weights else None)

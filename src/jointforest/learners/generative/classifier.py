@@ -285,13 +285,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             raise ValueError("uncertainty: the estimator has seen no rows; give some as reference")
         others = know_features(self.joint_.schema, self.reference_) if reference is None else self._evidence(reference)
         result = uncertainty(
-            self.joint_.distribution,
-            evidence,
-            others,
-            self._target,
-            beta=beta,
-            fragile=fragile,
-            unlikely=unlikely,
+            self.joint_.distribution, evidence, others, self._target, beta=beta, fragile=fragile, unlikely=unlikely
         )
         predicted = np.asarray(self.classes_[result.predicted])
         if (impossible := result.predicted < 0).any():

@@ -14,17 +14,7 @@ from ...runtime.threads import Run, one_blas_thread, workers
 from . import em_kernels
 from .complete import completed
 from .constants import FIXED
-from .em import (
-    Covers,
-    Maximisation,
-    Nodes,
-    Smoothing,
-    Tables,
-    expected_counts,
-    log_probabilities,
-    nodes_of,
-    to_tree,
-)
+from .em import Covers, Maximisation, Nodes, Smoothing, Tables, expected_counts, log_probabilities, nodes_of, to_tree
 from .features import most_rows
 from .rake import raked
 from .start import start_states
@@ -90,10 +80,7 @@ class LearnSettings(NamedTuple):
 
 
 def learn_tree(
-    table: CodeTable,
-    settings: LearnSettings | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
+    table: CodeTable, settings: LearnSettings | None = None, seed: int = 0, progress: Progress | None = None
 ) -> TreeTables:
     """Learn a hidden tree from rows of codes.
 

@@ -125,11 +125,7 @@ def _columns(
 
 
 def _shares(
-    hidden: HiddenTrees,
-    flat: list[tuple[Nodes, Tables]],
-    member: np.ndarray,
-    codes: np.ndarray,
-    by_column: np.ndarray,
+    hidden: HiddenTrees, flat: list[tuple[Nodes, Tables]], member: np.ndarray, codes: np.ndarray, by_column: np.ndarray
 ) -> np.ndarray:
     """How much of each row is each tree's, float64 (n, T): within a member p(tree | row)."""
     can_be = may_be_of(hidden, codes)

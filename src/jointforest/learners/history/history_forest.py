@@ -235,12 +235,7 @@ def _nothing() -> None:
 
 
 def _add(
-    sums: SubjectSample | None,
-    batch: Any,
-    group: str,
-    order: str | None,
-    most_rows: int,
-    seed: int,
+    sums: SubjectSample | None, batch: Any, group: str, order: str | None, most_rows: int, seed: int
 ) -> SubjectSample:
     """The sample with the rows of a batch."""
     reader = read(batch)

@@ -414,12 +414,7 @@ def targets_of(columns: HistoryColumns, others: Sequence[Sequence[int]]) -> list
 
 
 def _target(
-    number: int,
-    n_codes: int,
-    is_number: bool,
-    may_miss: bool,
-    asked: Sequence[tuple[int, int]],
-    sorts: tuple[int, ...],
+    number: int, n_codes: int, is_number: bool, may_miss: bool, asked: Sequence[tuple[int, int]], sorts: tuple[int, ...]
 ) -> Target:
     kinds = np.array([kind for kind, _ in asked], dtype=np.int16)
     return Target(number, n_codes, is_number, may_miss, kinds, np.array([i for _, i in asked], dtype=np.int16), sorts)

@@ -235,12 +235,7 @@ def fit_rows(
 
 
 def fit_leaves(
-    columns: Columns,
-    table: Table,
-    sums: LeafSums,
-    box: _Box,
-    settings: Settings,
-    target: Settings | None,
+    columns: Columns, table: Table, sums: LeafSums, box: _Box, settings: Settings, target: Settings | None
 ) -> TreeLeaves:
     """Leaf densities of one tree by the settings, of the last column by those of the ``target``."""
     leaves, last = fit_tree(columns, table, sums, *box, settings), len(columns.slot) - 1

@@ -368,10 +368,5 @@ def with_pasts_of(state: State) -> State:
     n, d = state.now.shape
     other = empty_state(n, state.head.shape[1], d, 0)
     return other._replace(
-        value=state.value,
-        memory=state.memory,
-        seen=state.seen,
-        place=state.place,
-        ratio=state.ratio,
-        held=state.held,
+        value=state.value, memory=state.memory, seen=state.seen, place=state.place, ratio=state.ratio, held=state.held
     )

@@ -10,15 +10,7 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .base_kernels import (
-    cell_share,
-    cells_within,
-    change_of,
-    origin_of,
-    range_factor,
-    share_in_range,
-    value_inside,
-)
+from .base_kernels import cell_share, cells_within, change_of, origin_of, range_factor, share_in_range, value_inside
 from .cell_kernels import FLOOR, bin_of, distribution, target_of, total_of
 from .columns import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
