@@ -18,8 +18,8 @@ from .cell_kernels import EXP, IDENTITY, LOGISTIC, SOFTMAX, cell_rows, complete_
 from .component_kernels import STRIDE, fill_region_masses
 from .descent_kernels import expected_rows, leaf_probabilities
 from .match import Features, MatchedEnsemble, filled, split_features
-from .pair_kernels import pair_rows
-from .scratch import cell_scratch, expectation_scratch
+from .pair_kernels import pair_moments
+from .scratch import PairSums, cell_scratch, expectation_scratch
 
 _MEAN_ROWS = 128
 """Rows of a chunk for a thread, where only the mean is computed."""
@@ -156,7 +156,6 @@ _MOST_PAIRS = 4e6
 """Numbers up to which a row is answered by pairs of leaves: about what completions of it take."""
 
 
-@record
 class _Moments(NamedTuple):
     """Moments of n rows' sums F before the link.
 
@@ -213,21 +212,22 @@ def by_pairs(matched: MatchedEnsemble, rows: MatchedRows, most: float = _MOST_PA
     """Moments of F by pairs of leaves: Lemma 2 of Khosravi et al. (2020)."""
     # E[f g] of two trees is the sum over pairs of leaves of both values times P(in both leaves | known cells); within a
     # tree (Lemma 1) only a leaf and itself.
-    base = matched.ensemble.base
+    base, value = matched.ensemble.base, matched.ensemble.value
+    # every leaf counts, also beside one of its value
+    arrays = matched.arrays()._replace(half_most=np.ones(len(matched.half)))
 
     def one(few: MatchedRows) -> tuple[np.ndarray, ...]:
-        n, k, arrays = len(few.X), len(base), matched.arrays()
-        out = _Moments(np.empty((n, k)), np.empty((n, k, k)), np.empty(n, dtype=bool))
+        mean, second = np.empty((len(few.X), len(base))), np.empty((len(few.X), len(base), len(base)))
 
-        def work(first: int, stop: int) -> None:
+        def work(first: int, stop: int) -> np.ndarray:
             post = chunk_posterior(matched.model, few.evidence, first, stop)
-            narrow = np.empty((len(arrays.regions.column), STRIDE))
-            pair_rows(arrays, few, first, post, float(most), expectation_scratch(arrays), narrow, np.empty(k), out)
+            sums = PairSums(-1, 0, value, np.empty((0, 0)), np.empty(value.shape), np.empty(len(value)))
+            scratch, narrow = expectation_scratch(arrays), np.empty((len(arrays.regions.column), STRIDE))
+            return pair_moments(arrays, few, first, post, float(most), sums, scratch, narrow, mean, second)
 
-        list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS)))
-        cross = out.mean[:, :, None] * base
-        out.second[:] += cross + cross.transpose(0, 2, 1) + np.outer(base, base)
-        return out.mean, out.mean + base, out.second, out.is_exact  # the first is not read
+        is_exact = np.concatenate(list(map_ordered(work, row_chunks(matched.model, few.evidence, _LINK_ROWS))))
+        cross = mean[:, :, None] * base
+        return mean, mean + base, second + cross + cross.transpose(0, 2, 1) + np.outer(base, base), is_exact
 
     _, mean, second, is_exact = _incomplete(matched, rows, one)
     return _Moments(mean, second, is_exact)

@@ -6,9 +6,11 @@ leaf's box restricted to it. So for each leaf the other trees' leaves have their
 
 import math
 
+import numpy as np
+
 from ...runtime.compile import entry, kernel
 from .component_kernels import COMPONENTS_AT_ONCE
-from .descent_kernels import descend, load_block, start_row
+from .descent_kernels import descend, load_block, row_sum, start_row
 from .split_regions import ONE
 
 
@@ -117,65 +119,91 @@ def pair_cost(residual, n_components):
 
 
 @kernel
-def arrive_later(arrays, tree, n, total, n_used, scratch, narrow, out):
-    """Add the values of the leaves of the trees after ``tree``, times their probabilities within a leaf, to ``out``."""
-    residual, value = scratch.residual, arrays.middle
-    for u in range(n_used):
-        scratch.root_mass[u] = math.nan
-    for later in range(tree + 1, residual.start.shape[0] - 1):
-        first, stop = residual.start[later], residual.start[later + 1]
-        if residual.right[first] < 0:
-            for o in range(out.shape[0]):
-                out[o] += total * value[residual.node[first], o]
-            continue
-        for p in range(first, stop):
-            residual.mass[p] = 0.0
-        descend(arrays, later, narrow, n, total, 0.0, scratch)
-        for p in range(first, stop):
-            if residual.mass[p] > 0.0:
-                for o in range(out.shape[0]):
-                    out[o] += residual.mass[p] * value[residual.node[p], o]
+def add_pair(a, b, mass, is_mutual, sums):
+    """Add what is in both leaves to the matrix; to the product if that is empty."""
+    value, matrix, product = sums.value, sums.matrix, sums.product
+    if matrix.shape[0] > 0:
+        matrix[a, b] += mass
+        return
+    for k in range(value.shape[1]):
+        product[a, k] += mass * value[b, k]
+        if is_mutual:
+            product[b, k] += mass * value[a, k]
 
 
 @kernel
-def add_moments(of_tree, others, total, mean, second):
-    """Add a leaf's values (K,), and their products with those of later trees, to a row's moments."""
-    for a in range(of_tree.shape[0]):
-        mean[a] += total * of_tree[a]
-        for b in range(of_tree.shape[0]):
-            second[a, b] += total * of_tree[a] * of_tree[b]
-            second[a, b] += of_tree[a] * others[b] + others[a] * of_tree[b]
+def add_leaf(arrays, n_used, t, k, n, total, sums, scratch, narrow):
+    """Add the leaf at place k of tree t, of probability ``total``, with itself and with the leaves of other trees."""
+    residual, leaf_of, is_mutual = scratch.residual, arrays.splits.leaf, sums.tree < 0
+    a = leaf_of[residual.node[k]]
+    if is_mutual:
+        sums.mass[a] += total
+        add_pair(a, a, total, False, sums)
+    for u in range(n_used):
+        scratch.root_mass[u] = math.nan
+    for s in range(t + 1 if is_mutual else 0, residual.start.shape[0] - 1 if is_mutual else sums.stop):
+        first, end = residual.start[s], residual.start[s + 1]
+        if s == t:
+            continue
+        if residual.right[first] < 0:
+            add_pair(a, leaf_of[residual.node[first]], total, is_mutual, sums)
+            continue
+        for p in range(first, end):
+            residual.mass[p] = 0.0
+        descend(arrays, s, narrow, n, total, 0.0, scratch)
+        for p in range(first, end):
+            if residual.right[p] < 0 and residual.mass[p] > 0.0:
+                add_pair(a, leaf_of[residual.node[p]], residual.mass[p], is_mutual, sums)
+
+
+@kernel
+def add_row_pairs(arrays, rows, row, n_used, weight, sums, scratch, narrow):
+    """Add weight times P(in leaf a and in leaf b | known cells) of a row, begun by `start_row`, as `leaf_pair_rows`."""
+    residual, active = scratch.residual, scratch.active
+    begin, end = (0, residual.start.shape[0] - 1) if sums.tree < 0 else (sums.tree, sums.tree + 1)
+    for block in range(0, active.n[0], COMPONENTS_AT_ONCE):
+        n, _ = load_block(arrays, rows.evidence, n_used, block, scratch)
+        copy_masses(arrays.regions, residual.used, n_used, -1, n, scratch.mass, narrow)
+        for t in range(begin, end):
+            for k in range(residual.start[t], residual.start[t + 1]):
+                if residual.right[k] >= 0:
+                    continue
+                n_box = restrict_to_leaf(arrays, k, block, n, n_used, weight, scratch, narrow)
+                total = row_sum(scratch.vector, 0, n)
+                if total > 0.0:
+                    add_leaf(arrays, n_used, t, k, n, total, sums, scratch, narrow)
+                lift_restriction(arrays, n_box, n, n_used, scratch, narrow)
 
 
 @entry
-def pair_rows(arrays, rows, first, post, most, scratch, narrow, others, out):
-    """E[F] and E[F F'] of the sums over trees into ``out``; nothing for rows with a `pair_cost` above ``most``."""
-    residual, active, vector = scratch.residual, scratch.active, scratch.vector
+def leaf_pair_rows(arrays, rows, first, post, weight, sums, scratch, narrow):
+    """Add weight times P(in leaf a and in leaf b | known cells) of rows to ``sums.matrix`` (L, L), or its product."""
+    # Without a matrix, times ``sums.value`` (L, K) of one leaf to ``sums.product`` (L, K) of the other. ``sums.tree``
+    # and ``sums.stop`` restrict the pairs to leaves a of one tree and b of earlier trees; -1 means all trees.
     for at in range(post.log_evidence.shape[0]):
         row = first + at
-        out.is_exact[row], out.mean[row], out.second[row] = True, math.nan, math.nan
+        if post.log_evidence[at] > -math.inf and weight[row] != 0.0:
+            _, n_used = start_row(arrays, rows, row, post, at, scratch)
+            add_row_pairs(arrays, rows, row, n_used, weight[row], sums, scratch, narrow)
+
+
+@entry
+def pair_moments(arrays, rows, first, post, most, sums, scratch, narrow, mean, second):
+    """E[F], E[F F'] of the sums over trees into ``mean``, ``second``; whether rows have a `pair_cost` of ``most``."""
+    value, product = sums.value, sums.product
+    is_exact = np.ones(post.log_evidence.shape[0], np.bool_)
+    for at in range(is_exact.shape[0]):
+        row = first + at
+        mean[row] = second[row] = math.nan
         if post.log_evidence[at] == -math.inf:
             continue
         _, n_used = start_row(arrays, rows, row, post, at, scratch)
-        if pair_cost(residual, active.n[0]) > most:
-            out.is_exact[row] = False
-            continue
-        out.mean[row], out.second[row] = 0.0, 0.0
-        for block in range(0, active.n[0], COMPONENTS_AT_ONCE):
-            end, _ = load_block(arrays, rows.evidence, n_used, block, scratch)
-            copy_masses(arrays.regions, residual.used, n_used, -1, end, scratch.mass, narrow)
-            for tree in range(residual.start.shape[0] - 1):
-                for k in range(residual.start[tree], residual.start[tree + 1]):
-                    if residual.right[k] >= 0:
-                        continue
-                    n_box = restrict_to_leaf(arrays, k, block, end, n_used, 1.0, scratch, narrow)
-                    total = 0.0
-                    for i in range(end):
-                        total += vector[0, i]
-                    if total > 0.0:
-                        for o in range(others.shape[0]):
-                            others[o] = 0.0
-                        arrive_later(arrays, tree, end, total, n_used, scratch, narrow, others)
-                        of_tree = arrays.middle[residual.node[k]]
-                        add_moments(of_tree, others, total, out.mean[row], out.second[row])
-                    lift_restriction(arrays, n_box, end, n_used, scratch, narrow)
+        is_exact[at] = pair_cost(scratch.residual, scratch.active.n[0]) <= most
+        if is_exact[at]:
+            product[:] = sums.mass[:] = 0.0
+            add_row_pairs(arrays, rows, row, n_used, 1.0, sums, scratch, narrow)
+            for a in range(value.shape[1]):
+                mean[row, a] = (value[:, a] * sums.mass).sum()
+                for b in range(value.shape[1]):
+                    second[row, a, b] = (value[:, a] * product[:, b]).sum()
+    return is_exact

@@ -115,6 +115,22 @@ def expectation_scratch(arrays: MatchedArrays) -> _RowScratch:
 
 
 @record
+class PairSums(NamedTuple):
+    """What pairs of leaves are added to, see `pair_kernels.leaf_pair_rows`.
+
+    tree, stop : int
+    value, matrix, product, mass : float64 arrays
+    """
+
+    tree: int
+    stop: int
+    value: np.ndarray
+    matrix: np.ndarray
+    product: np.ndarray
+    mass: np.ndarray
+
+
+@record
 class SplitCells(NamedTuple):
     """The cells of one row: those into which its D missing columns are split, and all their combinations.
 

@@ -13,14 +13,14 @@ from ...ensembles.table import Ensemble
 from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...models.box_forest.structure import leaf_nodes
 from ...runtime.parameters import check, check_number
-from ...runtime.records import record
 from ...runtime.threads import map_ordered
 from ..expectation.cell_kernels import complete_stratified
 from ..expectation.component_kernels import STRIDE
 from ..expectation.expectation import MatchedRows, distinct, knows_splits, leaf_probability, take_matched
 from ..expectation.match import MatchedEnsemble, filled
-from ..expectation.scratch import cell_scratch, expectation_scratch
-from .refit_kernels import cell_leaves, curvature, leaf_pair_rows, means_above, pair_leaves
+from ..expectation.pair_kernels import leaf_pair_rows
+from ..expectation.scratch import PairSums, cell_scratch, expectation_scratch
+from .refit_kernels import cell_leaves, curvature, means_above, pair_leaves
 
 # ---- Conjugate gradients, for equations whose matrix is known by its products alone.
 
@@ -398,21 +398,6 @@ class RefitSample(NamedTuple):
     part_target: np.ndarray
 
 
-@record
-class _PairSums(NamedTuple):
-    """What pairs of leaves are added to, see `pair_kernels.pair_rows`.
-
-    tree, stop : int
-    value, matrix, product : float64 arrays
-    """
-
-    tree: int
-    stop: int
-    value: np.ndarray
-    matrix: np.ndarray
-    product: np.ndarray
-
-
 def gather(matched: MatchedEnsemble, rows: MatchedRows, y: np.ndarray, weight: np.ndarray) -> RefitSample:
     """n rows with targets (n, K) and weights (n,)."""
     counts = weight > 0
@@ -466,7 +451,7 @@ def pair_matrix(matched: MatchedEnsemble, sample: RefitSample) -> np.ndarray:
     def add(first: int, stop: int, rows: list[tuple[int, int]]) -> np.ndarray:
         out = np.zeros((n_leaves, n_leaves))
         pair_leaves(sample.leaf, sample.leaf_weight, first, stop, out)
-        _add_rows(matched, sample, rows, _PairSums(-1, 0, nothing, out, nothing))
+        _add_rows(matched, sample, rows, PairSums(-1, 0, nothing, out, nothing, np.zeros(n_leaves)))
         return out
 
     out = _sum_parts(matched, sample, n_leaves**2, add)
@@ -493,13 +478,13 @@ def pair_product(
         for s in trees if tree < 0 else [tree]:
             for k in range(value.shape[1]):
                 out[:, k] += np.bincount(leaf[:, s], total[:, k], len(value))
-        _add_rows(matched, sample, rows, _PairSums(tree, stop, value, nothing, out))
+        _add_rows(matched, sample, rows, PairSums(tree, stop, value, nothing, out, np.zeros(len(value))))
         return out
 
     return _sum_parts(matched, sample, value.size, add)
 
 
-def _add_rows(matched: MatchedEnsemble, sample: RefitSample, rows: list[tuple[int, int]], sums: _PairSums) -> None:
+def _add_rows(matched: MatchedEnsemble, sample: RefitSample, rows: list[tuple[int, int]], sums: PairSums) -> None:
     """Add the pairs of leaves of these chunks of the rows with missing cells."""
     part = sample.part
     # every leaf counts, also beside one of its value

@@ -1,4 +1,4 @@
-"""Kernels: how much of the rows' weight is expected in leaves, and in pairs of leaves, of an ensemble."""
+"""Kernels: pairs of leaves of complete rows, cells of others and their leaves, and the curvature of log-loss."""
 
 import math
 
@@ -6,75 +6,6 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ..expectation.cell_kernels import advance, end_node, weigh_combinations
-from ..expectation.component_kernels import COMPONENTS_AT_ONCE
-from ..expectation.descent_kernels import descend, load_block, row_sum, start_row
-from ..expectation.pair_kernels import copy_masses, lift_restriction, restrict_to_leaf
-
-
-@kernel
-def add_pair(a, b, mass, is_mutual, sums):
-    """Add what is in both leaves to the matrix; to the product if that is empty."""
-    value, matrix, product = sums.value, sums.matrix, sums.product
-    if matrix.shape[0] > 0:
-        matrix[a, b] += mass
-        return
-    for k in range(value.shape[1]):
-        product[a, k] += mass * value[b, k]
-        if is_mutual:
-            product[b, k] += mass * value[a, k]
-
-
-# ---- Kernels: for pairs of leaves of an ensemble, how much of the rows' weight is expected to be in both.
-
-
-@entry
-def leaf_pair_rows(arrays, rows, first, post, weight, sums, scratch, narrow):
-    """Add weight times P(in leaf a and in leaf b | known cells) of rows to ``sums.matrix`` (L, L), or its product."""
-    # Without a matrix, times ``sums.value`` (L, K) of one leaf to ``sums.product`` (L, K) of the other. ``sums.tree``
-    # and ``sums.stop`` restrict the pairs to leaves a of one tree and b of earlier trees; -1 means all trees.
-    residual, active = scratch.residual, scratch.active
-    begin, end = (0, residual.start.shape[0] - 1) if sums.tree < 0 else (sums.tree, sums.tree + 1)
-    for at in range(post.log_evidence.shape[0]):
-        row = first + at
-        if post.log_evidence[at] == -math.inf or weight[row] == 0.0:
-            continue
-        _, n_used = start_row(arrays, rows, row, post, at, scratch)
-        for block in range(0, active.n[0], COMPONENTS_AT_ONCE):
-            n, _ = load_block(arrays, rows.evidence, n_used, block, scratch)
-            copy_masses(arrays.regions, residual.used, n_used, -1, n, scratch.mass, narrow)
-            for t in range(begin, end):
-                for k in range(residual.start[t], residual.start[t + 1]):
-                    if residual.right[k] >= 0:
-                        continue
-                    n_box = restrict_to_leaf(arrays, k, block, n, n_used, weight[row], scratch, narrow)
-                    total = row_sum(scratch.vector, 0, n)
-                    if total > 0.0:
-                        add_leaf(arrays, n_used, t, k, n, total, sums, scratch, narrow)
-                    lift_restriction(arrays, n_box, n, n_used, scratch, narrow)
-
-
-@kernel
-def add_leaf(arrays, n_used, t, k, n, total, sums, scratch, narrow):
-    """Add the leaf at place k of tree t, of probability ``total``, with itself and with the leaves of other trees."""
-    residual, leaf_of, is_mutual = scratch.residual, arrays.splits.leaf, sums.tree < 0
-    a = leaf_of[residual.node[k]]
-    if is_mutual:
-        add_pair(a, a, total, False, sums)
-    for u in range(n_used):
-        scratch.root_mass[u] = math.nan
-    for s in range(t + 1 if is_mutual else 0, residual.start.shape[0] - 1 if is_mutual else sums.stop):
-        first, end = residual.start[s], residual.start[s + 1]
-        if s == t:
-            continue
-        if residual.right[first] < 0:
-            add_pair(a, leaf_of[residual.node[first]], total, is_mutual, sums)
-            continue
-        for p in range(first, end):
-            residual.mass[p] = 0.0
-        descend(arrays, s, narrow, n, total, 0.0, scratch)
-        for p in range(first, end):
-            if residual.right[p] < 0 and residual.mass[p] > 0.0:
-                add_pair(a, leaf_of[residual.node[p]], residual.mass[p], is_mutual, sums)
 
 
 @entry
