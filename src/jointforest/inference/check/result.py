@@ -267,9 +267,28 @@ class Check:
                 return f"{what}: {factor:g} times {best}"
         if item >= 0 and kind in (SHIFT, UNIT, SIGN, ANY):
             return "unlike the values of the column"
+        if model.broken.p[r, j] >= _LIKELY:
+            return self._broken(model, j, r)
         if model.partners[j].columns:
             return empty + self._others(model, j, r, model.partners[j].columns[0], best)
         return empty + "unlikely with the other cells of the row"
+
+    def _broken(self, model: ErrorModel, j: int, r: int) -> str:
+        """A reason from a relation that a row breaks: how many rows with the same value in the other column have it."""
+        relation = model.relations.found[int(model.broken.relation[r, j])]
+        i, is_first = (relation.b, True) if j == relation.a else (relation.a, False)
+        place = [[int(model.relations.codes(k, model.item[[r], k])[0])] for k in (relation.a, relation.b)]
+        has = int(relation.rows[place[0], place[1]][0]) - 1
+        of = int((relation.rows[:, place[1]] if is_first else relation.rows[place[0]]).sum()) - 1
+        cells = [self._near(model, k, r) for k in (i, j)]
+        return f"only {has} of {of} other rows with {cells[0]} have {cells[1]}"
+
+    def _near(self, model: ErrorModel, j: int, r: int) -> str:
+        """The cell of a row, or the values that count as like it in a relation."""
+        column, ends = model.columns[j], model.relations.ends(j, int(model.item[r, j]))
+        if ends is None:
+            return f"{column.column.name} = {_shown(column, int(model.item[r, j]))!r}"
+        return f"{column.column.name} between {_shown(column, ends[0])} and {_shown(column, ends[1])}"
 
     def _others(self, model: ErrorModel, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
         """A reason from the other rows that have the same values in the columns ``partners``."""
