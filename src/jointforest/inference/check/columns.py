@@ -245,6 +245,8 @@ class CheckedColumn:
             again = nearest * factors
             fits &= np.abs(again - number[:, None]) <= 0.5 * column.step * (1.0 + 1e-6)
             truths = nearest
+        else:
+            truths = _rounded(truths, factors, number)
         fits &= (truths >= column.minimum) & (truths <= column.maximum) & (truths != number[:, None])
         others = np.setdiff1d(truths[fits], number)
         every = np.concatenate([number, others])
@@ -328,6 +330,19 @@ def _decimals(numbers: np.ndarray) -> np.ndarray:
     for k in reversed(range(_DECIMALS)):
         scaled = numbers * 10.0**k
         out[np.abs(scaled - np.rint(scaled)) <= 1e-6 + 1e-12 * np.abs(scaled)] = k
+    return out
+
+
+def _rounded(truths: np.ndarray, factors: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """The numbers of fewest decimals near ``truths`` (U, F) whose products with the factors (F,) round to ``number``
+    (U,)."""
+    decimals = _decimals(number)
+    near = np.where(decimals < _DECIMALS, 0.5 * 0.1**decimals, 0.0) + 1e-12 * np.abs(number)
+    out = truths.copy()
+    for k in reversed(range(_DECIMALS)):
+        fewer = np.rint(truths * 10.0**k) / 10.0**k
+        is_near = np.abs(fewer * factors - number[:, None]) <= near[:, None]
+        out[is_near] = fewer[is_near]
     return out
 
 
