@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -400,6 +400,7 @@ def _shown(column: CheckedColumn, i: int) -> str | None:
 
 
 _BINS = 64  # bins of a column of numbers, in a joint without hidden trees
+_KEPT = 20_000_000  # most probabilities of codes that are kept from one round to the next
 
 Read = Callable[[slice, int, np.ndarray], np.ndarray]
 """Called with a batch of rows, a column and the probabilities of its codes, (b, K); returns what to keep, (b, A)."""
@@ -443,6 +444,7 @@ class Other:
         prior = distribution.observe(build(distribution.schema))
         self._cuts = [_cuts(column, prior, j) for j, column in enumerate(distribution.schema.columns)]
         self.marginals = [prior.histogram(j, cuts)[0] for j, cuts in enumerate(self._cuts)]
+        self._last: tuple[np.ndarray, list[np.ndarray]] | None = None  # the rounds of a check ask about the same rows
 
     def coder(self, j: int) -> Coder:
         """The codes of column j: its levels, or the bins between its cuts."""
@@ -461,11 +463,19 @@ class Other:
 
     def ask(self, X: np.ndarray, read: Read) -> np.ndarray:
         """Like `ask_each` of rows X, (n, d), all of whose other cells count as right."""
-        found, evidence = [], build(self._distribution.schema, X)
+        found: Iterable[np.ndarray] = self._codes(X)
+        if X.size * _BINS <= _KEPT:
+            if self._last is None or not np.array_equal(self._last[0], X, equal_nan=True):
+                self._last = X, list(found)
+            found = self._last[1]
+        return np.column_stack([read(slice(0, len(X)), j, codes) for j, codes in enumerate(found)])
+
+    def _codes(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        """p(code of cell j | all other cells of the row) of each column, (n, K)."""
+        evidence = build(self._distribution.schema, X)
         for j, cuts in enumerate(self._cuts):
             codes = self._distribution.observe(evidence.without(j)).histogram(j, cuts)
-            found.append(read(slice(0, len(X)), j, np.nan_to_num(codes)))
-        return np.column_stack(found)
+            yield np.nan_to_num(codes)
 
 
 def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
