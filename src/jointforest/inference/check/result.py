@@ -15,7 +15,7 @@ from ...data.discretization.discretizer import codes_of
 from ...data.evidence import build
 from ...data.frames import cells_of, encode_ranges, from_cells, ranges_in_words, with_names
 from ...data.schema import Column, Schema
-from ...models.base import Distribution, PosteriorState
+from ...models.base import Distribution
 from ...models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import in_batches
@@ -400,6 +400,7 @@ def _shown(column: CheckedColumn, i: int) -> str | None:
 
 
 _BINS = 64  # bins of a column of numbers, in a joint without hidden trees
+_DRAWS = 2_000  # draws that choose these bins
 _KEPT = 20_000_000  # most probabilities of codes that are kept from one round to the next
 
 Read = Callable[[slice, int, np.ndarray], np.ndarray]
@@ -442,7 +443,8 @@ class Other:
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
         prior = distribution.observe(build(distribution.schema))
-        self._cuts = [_cuts(column, prior, j) for j, column in enumerate(distribution.schema.columns)]
+        drawn = distribution.sample(build(distribution.schema), _DRAWS, 0, False)  # much faster than quantiles
+        self._cuts = [_cuts(column, drawn[:, j]) for j, column in enumerate(distribution.schema.columns)]
         self.marginals = [prior.histogram(j, cuts)[0] for j, cuts in enumerate(self._cuts)]
         self._last: tuple[np.ndarray, list[np.ndarray]] | None = None  # the rounds of a check ask about the same rows
 
@@ -478,11 +480,12 @@ class Other:
             yield np.nan_to_num(codes)
 
 
-def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
-    """Ends of bins of about equal probability, on a grid between cells; none for a column of levels."""
-    if column.is_categorical:
+def _cuts(column: Column, drawn: np.ndarray) -> np.ndarray:
+    """Ends of bins with about as many draws each, on a grid between cells; none for a column of levels."""
+    drawn = drawn[~np.isnan(drawn)]
+    if column.is_categorical or not len(drawn):
         return np.empty(0)
-    cuts = prior.quantile(j, np.arange(1, _BINS) / _BINS)[0]
+    cuts = np.quantile(drawn, np.arange(1, _BINS) / _BINS)
     if column.step > 0.0:
         cuts = (np.rint((cuts - column.center) / column.step) + 0.5) * column.step + column.center
     cuts = np.unique(cuts)
