@@ -560,9 +560,10 @@ class ErrorModel:
         kind[known] = column.kinds[column.errors[by_error[:, 1:].argmax(axis=1)]] if len(u) else RANDOM
         # A cell that breaks a relation is a random value, and its truth is any other value.
         broken = self.broken.p[:, j]
-        other = np.where((values >= 0) & (values != column.item[:, None]), p, 0.0)
-        other /= np.maximum(1.0 - column.has_mass * p[:, :1], _SMALLEST)
-        score += broken[:, None] * (other - score)
+        rows = np.flatnonzero(broken)
+        other = np.where((values >= 0) & (values != column.item[:, None]), p, 0.0)[rows]
+        other /= np.maximum(1.0 - column.has_mass * p[rows, :1], _SMALLEST)
+        score[rows] += broken[rows, None] * (other - score[rows])
         kind[broken > p_wrong] = RANDOM
         p_wrong += broken * (1.0 - p_wrong)
         choice = score.argmax(axis=1)

@@ -267,7 +267,7 @@ class Check:
                 return f"{what}: {factor:g} times {best}"
         if item >= 0 and kind in (SHIFT, UNIT, SIGN, ANY):
             return "unlike the values of the column"
-        if model.broken.p[r, j] >= _LIKELY:
+        if model.broken.p[r, j] > 0.0:
             return self._broken(model, j, r)
         if model.partners[j].columns:
             return empty + self._others(model, j, r, model.partners[j].columns[0], best)
