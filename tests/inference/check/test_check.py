@@ -619,7 +619,7 @@ def test_few_rows_that_break_a_relation_are_found(number: int) -> None:
     # If the band is right, other cells of the row must be wrong.
     again = check.cells_of(rows[0], {"band": "D"})
     assert cell(again, rows[0], "band")["p_wrong"] == 0.0
-    assert max(cell(again, rows[0], name)["p_wrong"] for name in ("grade", "salary")) > 0.5
+    assert max(cell(again, rows[0], name)["p_wrong"] for name in ("grade", "salary")) > 0.4
     corrected = check.cells_of(rows[0], {"band": cell(cells, rows[0], "band")["best"]})
     assert (corrected["p_wrong"] < 0.1).all()
 

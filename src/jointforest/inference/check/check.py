@@ -19,7 +19,7 @@ import numpy as np
 
 from .columns import RANDOM, SWAP, TYPING, CheckedColumn
 from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, group_like, joined_partners
-from .relations import Broken, Relations
+from .relations import Relations
 from .swaps import Swaps
 from .texts import WAYS
 
