@@ -336,12 +336,13 @@ def _decimals(numbers: np.ndarray) -> np.ndarray:
 def _rounded(truths: np.ndarray, factors: np.ndarray, number: np.ndarray) -> np.ndarray:
     """The numbers of fewest decimals near ``truths`` (U, F) whose products with the factors (F,) round to ``number``
     (U,)."""
+    # They have at least two decimals fewer. One fewer is common by chance, and there are many factors.
     decimals = _decimals(number)
     near = np.where(decimals < _DECIMALS, 0.5 * 0.1**decimals, 0.0) + 1e-12 * np.abs(number)
     out = truths.copy()
-    for k in reversed(range(_DECIMALS)):
+    for k in reversed(range(_DECIMALS - 1)):
         fewer = np.rint(truths * 10.0**k) / 10.0**k
-        is_near = np.abs(fewer * factors - number[:, None]) <= near[:, None]
+        is_near = (np.abs(fewer * factors - number[:, None]) <= near[:, None]) & (decimals >= k + 2)[:, None]
         out[is_near] = fewer[is_near]
     return out
 
