@@ -70,3 +70,39 @@ def swapped(gains: list[float], n_rows: int, is_learned: bool) -> list[float]:
         n = sum(p_of[g] for g in denser)
         mean = max(sum(p_of[g] * g for g in denser) / n, 1.5)
     return [p_of.get(g, 0.0) for g in gains]
+
+
+def broken(a: list[int], b: list[int], a_beside: int, b_beside: int) -> list[tuple[float, float]]:
+    """p(wrong) of the two cells of each row, of a table of two columns, because they break the relation of these.
+
+    Cells are levels or bins; ``a_beside`` and ``b_beside`` say how many bins on each side count as equal.
+    """
+    n = len(a)
+
+    def rows(x: int | None, y: int | None) -> int:
+        return sum(
+            (x is None or abs(u - x) <= a_beside) and (y is None or abs(v - y) <= b_beside)
+            for u, v in zip(a, b, strict=True)
+        )
+
+    number: dict[tuple[int, int], int] = {}
+    exceptions, forbidden = [], 0.0
+    for x, y in product(sorted(set(a)), sorted(set(b))):
+        number[x, y] = rows(x, y)
+        shares = sorted((number[x, y] / rows(x, None), number[x, y] / rows(None, y)))
+        expected = rows(x, None) * rows(None, y) / n
+        if expected >= 5 and shares[0] <= 0.05 and shares[1] <= 0.1 and number[x, y] <= 0.35 * expected:
+            forbidden += a.count(x) * b.count(y) / n
+            exceptions.append((x, y))
+    if forbidden < 0.1 * n:
+        return [(0.0, 0.0)] * n
+    found = [(x, y) in exceptions for x, y in zip(a, b, strict=True)]
+    share = (sum(found) + 0.5) / forbidden
+    out = []
+    for x, y, is_one in zip(a, b, found, strict=True):
+        of_y = [number[u, y] for u in sorted(set(a))]
+        of_x = [number[x, v] for v in sorted(set(b))]
+        score = max(of_y) / sum(of_y), max(of_x) / sum(of_x)
+        p = is_one / (1.0 + (share / 0.02) ** 2)
+        out.append((p * score[0] / sum(score), p * score[1] / sum(score)))
+    return out

@@ -12,12 +12,13 @@ import polars as pl
 import pytest
 
 import jointforest as jf
+from jointforest.inference.check import result
 from jointforest.inference.check.check import vote
 from jointforest.inference.check.partners import Counts
 from jointforest.inference.check.result import RestTree, of_joint
 from jointforest.inference.check.texts import Slips
 
-from ...oracle.errors import expected_beyond, swapped, truths
+from ...oracle.errors import broken, expected_beyond, swapped, truths
 
 LEARNER = {"rules": "off", "random_state": 0}
 
@@ -584,3 +585,97 @@ def test_errors_that_the_joint_has_learned_are_found() -> None:
     age_cells = cells[cells["column"] == "age"].sort_values("row")
     assert (age_cells["p_wrong"] > 0.5).to_numpy()[rows].mean() > 0.95
     assert (cells["p_wrong"] > 0.5).sum() < 1.03 * rows.sum()
+
+
+def pay(n: int = 600) -> pd.DataFrame:
+    """Each grade has two bands, which also depend on the salary."""
+    rng = np.random.default_rng(3)
+    grade = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    salary = (np.array([30_000, 42_000, 60_000, 90_000])[grade] * rng.uniform(1.0, 1.3, n)).round(-2)
+    band = np.searchsorted([33_000, 45_000, 66_000, 95_000], salary)
+    return pd.DataFrame(
+        {
+            "grade": np.array(["G1", "G2", "G3", "G4"])[grade],
+            "band": np.array(["A", "B", "C", "D", "E"])[band],
+            "salary": salary,
+            "office": rng.choice(["north", "south"], n),
+        }
+    )
+
+
+@pytest.mark.parametrize("number", [1, 3, 6])
+def test_few_rows_that_break_a_relation_are_found(number: int) -> None:
+    frame = pay()
+    rows = np.flatnonzero(frame["grade"] == "G1")[:number].tolist()
+    frame.loc[rows, "band"] = "D"
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    cells = check.cells
+    likely = cells[cells["p_wrong"] > 0.5]
+    assert {(r, c) for r, c in zip(likely["row"], likely["column"], strict=True)} == {(r, "band") for r in rows}
+    for r in rows:
+        one = cell(cells, r, "band")
+        assert one["best"] in ("A", "B") and one["p_best"] > 0.3
+        assert one["reason"].startswith("only ") and one["reason"].endswith(" have band = 'D'")
+    # If the band is right, other cells of the row must be wrong.
+    again = check.cells_of(rows[0], {"band": "D"})
+    assert cell(again, rows[0], "band")["p_wrong"] == 0.0
+    assert max(cell(again, rows[0], name)["p_wrong"] for name in ("grade", "salary")) > 0.4
+    corrected = check.cells_of(rows[0], {"band": cell(cells, rows[0], "band")["best"]})
+    assert (corrected["p_wrong"] < 0.1).all()
+
+
+def test_many_rows_that_break_a_relation_are_an_alternative() -> None:
+    frame = pay().drop(columns="salary")
+    rows = np.flatnonzero(frame["grade"] == "G1")[:40].tolist()
+    frame.loc[rows, "band"] = "D"
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    assert (cells["p_wrong"] > 0.5).sum() <= 1
+    assert (jf.HiddenTreeForest(**LEARNER).fit(pay()).joint_.check(pay()).cells["p_wrong"] < 0.5).all()
+
+
+@pytest.mark.parametrize("columns", [["grade", "band"], ["band", "salary"], ["salary", "grade"]])
+@pytest.mark.parametrize("number", [0, 4])
+def test_cells_that_break_a_relation_are_those_of_a_plain_count(columns: list[str], number: int) -> None:
+    frame = pay(400)
+    rows = np.flatnonzero(frame["grade"] == "G1")
+    frame.loc[rows[:number], "band"] = "C"
+    frame.loc[rows[number : 2 * number], "salary"] = 62_000.0
+    model = jf.HiddenTreeForest(**LEARNER).fit(frame[columns]).joint_.check(frame[columns])._model
+    codes, beside = [], []
+    for name in columns:
+        beside.append(2 if name == "salary" else 0)
+        cuts = np.unique(np.quantile(frame["salary"], np.arange(1, 16) / 16)).tolist()
+        code = [sum(x >= cut for cut in cuts) for x in frame["salary"]]
+        codes.append(code if name == "salary" else pd.factorize(frame[name])[0].tolist())
+    expected = np.array(broken(*codes, *beside))
+    assert (expected.max() > 0.1) == (number > 0)
+    np.testing.assert_allclose(model.broken.p, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("decimals", [None, 2])
+def test_decimals_tell_other_units(decimals: int | None) -> None:
+    """Lengths of one decimal, some of them in other units, so that the column has no grid."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"length": rng.normal(44, 6, 400).round(1), "sex": rng.choice(["f", "m"], 400)})
+    true = frame["length"].copy()
+    rows = rng.choice(400, 12, replace=False)
+    wrong = true[rows] / 2.54
+    frame.loc[rows, "length"] = wrong if decimals is None else wrong.round(decimals)
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    found = check.cells[check.cells["p_wrong"] > 0.5]
+    assert set(found["row"]) <= set(rows.tolist())
+    if decimals is None:
+        assert len(found) == 12 and found["reason"].str.startswith("other unit").all()
+        repaired = check.repair(0.5).frame["length"]
+        np.testing.assert_allclose(repaired, true, atol=1e-9)
+
+
+def test_what_is_kept_between_rounds_does_not_change_the_answer(
+    dirty: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joint = jf.JointTree(random_state=0).fit(dirty).joint_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kept = joint.check(dirty).cells
+        monkeypatch.setattr(result, "_KEPT", 0)
+        pd.testing.assert_frame_equal(joint.check(dirty).cells, kept)

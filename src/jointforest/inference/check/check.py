@@ -19,6 +19,7 @@ import numpy as np
 
 from .columns import RANDOM, SWAP, TYPING, CheckedColumn
 from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, group_like, joined_partners
+from .relations import Relations
 from .swaps import Swaps
 from .texts import WAYS
 
@@ -190,6 +191,7 @@ class ErrorModel:
     rate : float array (d,). Share of wrong cells among those that are neither blank nor missing.
     partners : list of Partners. For each column, the other columns that predict it best.
     swaps : Swaps. The swaps of neighbouring columns.
+    relations, broken : Relations, Broken. The relations between columns, and which of them each row breaks.
     key, source : int or None. The columns that name the entity of each row, and the source that reports it.
     votes : dict of int to Votes. The votes on the columns that the entity determines.
     """
@@ -214,6 +216,8 @@ class ErrorModel:
         self.votes: dict[int, Votes] = {}
         self._vote()
         n = self.n
+        self.relations = Relations(columns)
+        self.broken = self.relations.broken(self.relations.code, self.is_right)
         self.posterior = [_Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
         for j, votes in self.votes.items():
             p_wrong = np.where(self.columns[j].item >= 0, 1.0 - votes.seen, votes.probability)
@@ -290,6 +294,8 @@ class ErrorModel:
         one.posterior, one.is_right = [], np.isin(np.arange(d), list(right))
         for j, i in right.items():
             one.item[0, j] = i
+        codes = [self.relations.codes(j, one.item[:, j]) for j in range(d)]
+        one.broken = self.relations.broken(np.column_stack(codes), one.is_right)
         one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
         for j, i in right.items():
             k = int(self.swaps.neighbour[r, j])
@@ -548,11 +554,18 @@ class ErrorModel:
         score[known] *= e * error
         score[values == column.item[:, None]] = 0.0
         score[known, 0] = (1.0 - e) * p[known, 0]
-        total = np.ones(self.n)
-        total[known] = seen
-        choice = score.argmax(axis=1)
-        p_best = np.clip(score[every, choice] / np.maximum(total, _SMALLEST), 0.0, 1.0)
+        score[known] /= np.maximum(seen, _SMALLEST)[:, None]
         p_wrong, kind = np.zeros(self.n), np.full(self.n, RANDOM)
         p_wrong[known] = 1.0 - by_error[:, 0]
         kind[known] = column.kinds[column.errors[by_error[:, 1:].argmax(axis=1)]] if len(u) else RANDOM
+        # A cell that breaks a relation is a random value, and its truth is any other value.
+        broken = self.broken.p[:, j]
+        rows = np.flatnonzero(broken)
+        other = np.where((values >= 0) & (values != column.item[:, None]), p, 0.0)[rows]
+        other /= np.maximum(1.0 - column.has_mass * p[rows, :1], _SMALLEST)
+        score[rows] += broken[rows, None] * (other - score[rows])
+        kind[broken > p_wrong] = RANDOM
+        p_wrong += broken * (1.0 - p_wrong)
+        choice = score.argmax(axis=1)
+        p_best = np.clip(score[every, choice], 0.0, 1.0)
         return _Posterior(p_wrong, values[every, choice], p_best, kind)

@@ -30,6 +30,7 @@ _LEAST = 50.0  # log-probabilities below minus this are equal
 _TAIL = 8  # least number of cells from which a tail is estimated
 _SHIFT = 1.0  # added to distances, in units of that of the innermost cell of a tail: between a power and exponential
 _STEEP = 30.0  # greatest exponent of a tail
+_DECIMALS = 6  # numbers with as many decimals, or more, count as having any number of them
 _OTHER_LETTERS = 10  # letters that are not in the column, but that an error may contain
 
 Coder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -63,8 +64,7 @@ class CheckedColumn:
     number : float array (V,). Each value as the schema encodes it; NaN if it cannot.
     code : int array (V,), measure : float array (V,). Code of each value in the joint, or -1 if it has none; and
         p(value | code).
-    unit : float. Width to which densities refer; that of a grid, or beside atoms the least difference of two cells.
-    has_mass : bool. Whether measures are probabilities and no densities.
+    has_mass : bool. Whether the column has a grid, levels or atoms, so that single values are frequent.
     genuine : float array (V,). Expected over observed number of cells as far from the others as a value; 1 in no tail:
         see `_tail`.
     measure_without_row : float array (V,). ``measure`` without the contribution of the row's own cell: see `weigh`.
@@ -90,9 +90,7 @@ class CheckedColumn:
         number = self._of_levels(cells) if self.is_levels else self._of_numbers(cells, numbers)
         self.number, U = number, self.n_seen
         self.count = np.bincount(self.item[self.item >= 0], minlength=U).astype(float)[:U]
-        self.unit = column.step or 1.0
-        if column.atoms and column.step == 0.0:
-            self.unit = float(np.diff(number[:U]).min(initial=1.0))
+        self._of_decimals = _masses_of_decimals(number[self.item[self.item >= 0]] if column.step == 0.0 else number[:0])
         self.code, self.measure = self._coded(number)
         self.has_mass = self.is_levels or column.step > 0.0 or len(column.atoms) > 0
         self._share = self._marginal[self.code]
@@ -142,8 +140,9 @@ class CheckedColumn:
         code, measure, has = np.full(len(number), -1), np.zeros(len(number)), ~np.isnan(number)
         if has.any():
             code[has], measure[has] = self._coder(number[has])
-        if self.column.atoms and self.column.step == 0.0:
-            measure[~np.isin(number, self.column.atoms)] *= self.unit
+        if not self.is_levels and self.column.step == 0.0:
+            is_density = ~np.isin(number, self.column.atoms)
+            measure[is_density] *= self._of_decimals[_decimals(number[is_density])]
         return code, measure
 
     def items_of(self, numbers: np.ndarray) -> np.ndarray:
@@ -246,14 +245,17 @@ class CheckedColumn:
             again = nearest * factors
             fits &= np.abs(again - number[:, None]) <= 0.5 * column.step * (1.0 + 1e-6)
             truths = nearest
+        else:
+            truths = _rounded(truths, factors, number)
         fits &= (truths >= column.minimum) & (truths <= column.maximum) & (truths != number[:, None])
         others = np.setdiff1d(truths[fits], number)
         every = np.concatenate([number, others])
         order = np.argsort(every)
         truth = np.full(truths.shape, -1)
         truth[fits] = order[np.searchsorted(every[order], truths[fits])]
-        # Without a grid and beside atoms there are densities: that of what is seen is the truth's over the factor.
+        # The density of numbers with any decimals is that of their truth over the factor.
         is_density = (column.step == 0.0) & ~np.isin(truths, column.atoms)
+        is_density &= (_decimals(truths) == _DECIMALS) & (_decimals(number) == _DECIMALS)[:, None]
         log_density = np.where(is_density, -np.log(np.abs(factors)), 0.0)
         self.place = np.flatnonzero(fits.any(axis=0))
         self.truth, self.log_error = truth[:, self.place], np.where(fits, log_density, -np.inf)[:, self.place]
@@ -278,7 +280,7 @@ class CheckedColumn:
         """Set the densities of numbers without their own cells, and a wide Cauchy distribution of any value."""
         # On a grid, the density comes from the distances to the neighbouring values. The Cauchy distribution has the
         # width of the inner 90 % of the cells, which a few odd values do not change.
-        column, U, unit = self.column, len(number), self.unit
+        column, U, unit = self.column, len(number), self.column.step
         self._beside = self.measure[:U]
         if column.step > 0.0:
             near = unit / np.diff(number, prepend=-np.inf, append=np.inf)
@@ -288,6 +290,9 @@ class CheckedColumn:
         if low == high:
             low, high = column.minimum, column.maximum
         width = max(high - low, column.step, 1e-12)
+        if column.step == 0.0:  # a wrong number may have other decimals than those of the column
+            widths = 0.1 ** np.arange(_DECIMALS + 1)
+            unit = (0.5 * self._of_decimals + 0.5 * widths / (_DECIMALS + 1))[_decimals(number)]
         self.log_any = np.log(unit / (np.pi * width * (1.0 + ((number - 0.5 * (low + high)) / width) ** 2)))
 
     def _numbers(self, number: np.ndarray) -> np.ndarray:
@@ -317,3 +322,34 @@ class CheckedColumn:
             others = count[across].sum() - count[across]
             out[across] *= np.minimum(np.where(others > 0.0, others, 1.0 / n) / beyond[-1], 1.0)
         return np.minimum(out / np.maximum(count, 1.0), 1.0)
+
+
+def _decimals(numbers: np.ndarray) -> np.ndarray:
+    """The number of decimals of each number, at most `_DECIMALS`."""
+    out = np.full(numbers.shape, _DECIMALS)
+    for k in reversed(range(_DECIMALS)):
+        scaled = numbers * 10.0**k
+        out[np.abs(scaled - np.rint(scaled)) <= 1e-6 + 1e-12 * np.abs(scaled)] = k
+    return out
+
+
+def _rounded(truths: np.ndarray, factors: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """The numbers of fewest decimals near ``truths`` (U, F) whose products with the factors (F,) round to ``number``
+    (U,)."""
+    # They have at least two decimals fewer. One fewer is common by chance, and there are many factors.
+    decimals = _decimals(number)
+    near = np.where(decimals < _DECIMALS, 0.5 * 0.1**decimals, 0.0) + 1e-12 * np.abs(number)
+    out = truths.copy()
+    for k in reversed(range(_DECIMALS - 1)):
+        fewer = np.rint(truths * 10.0**k) / 10.0**k
+        is_near = (np.abs(fewer * factors - number[:, None]) <= near[:, None]) & (decimals >= k + 2)[:, None]
+        out[is_near] = fewer[is_near]
+    return out
+
+
+def _masses_of_decimals(cells: np.ndarray) -> np.ndarray:
+    """The width of the density that belongs to a number with 0, 1, ... decimals, times the share of such cells."""
+    # A column without a grid may still have few decimals in most cells. Then other numbers are improbable, and a number
+    # that has few decimals after a division by a factor is probably an error.
+    count = np.bincount(_decimals(cells), minlength=_DECIMALS + 1) + 1.0
+    return np.asarray(count / count.sum() * 0.1 ** np.arange(_DECIMALS + 1))

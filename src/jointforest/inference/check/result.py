@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from ...data.discretization.discretizer import codes_of
 from ...data.evidence import build
 from ...data.frames import cells_of, encode_ranges, from_cells, ranges_in_words, with_names
 from ...data.schema import Column, Schema
-from ...models.base import Distribution, PosteriorState
+from ...models.base import Distribution
 from ...models.hidden_tree.hidden_trees import HiddenTrees, TreeTables
 from ...models.hidden_tree.messages import down, up
 from ...models.hidden_tree.posterior import in_batches
@@ -267,9 +267,28 @@ class Check:
                 return f"{what}: {factor:g} times {best}"
         if item >= 0 and kind in (SHIFT, UNIT, SIGN, ANY):
             return "unlike the values of the column"
+        if model.broken.p[r, j] > 0.0:
+            return self._broken(model, j, r)
         if model.partners[j].columns:
             return empty + self._others(model, j, r, model.partners[j].columns[0], best)
         return empty + "unlikely with the other cells of the row"
+
+    def _broken(self, model: ErrorModel, j: int, r: int) -> str:
+        """A reason from a relation that a row breaks: how many rows with the same value in the other column have it."""
+        relation = model.relations.found[int(model.broken.relation[r, j])]
+        i, is_first = (relation.b, True) if j == relation.a else (relation.a, False)
+        place = [[int(model.relations.codes(k, model.item[[r], k])[0])] for k in (relation.a, relation.b)]
+        has = int(relation.rows[place[0], place[1]][0]) - 1
+        of = int((relation.rows[:, place[1]] if is_first else relation.rows[place[0]]).sum()) - 1
+        cells = [self._near(model, k, r) for k in (i, j)]
+        return f"only {has} of {of} other rows with {cells[0]} have {cells[1]}"
+
+    def _near(self, model: ErrorModel, j: int, r: int) -> str:
+        """The cell of a row, or the values that count as like it in a relation."""
+        column, ends = model.columns[j], model.relations.ends(j, int(model.item[r, j]))
+        if ends is None:
+            return f"{column.column.name} = {_shown(column, int(model.item[r, j]))!r}"
+        return f"{column.column.name} between {_shown(column, ends[0])} and {_shown(column, ends[1])}"
 
     def _others(self, model: ErrorModel, j: int, r: int, partners: tuple[int, ...], best: Any) -> str:
         """A reason from the other rows that have the same values in the columns ``partners``."""
@@ -381,6 +400,8 @@ def _shown(column: CheckedColumn, i: int) -> str | None:
 
 
 _BINS = 64  # bins of a column of numbers, in a joint without hidden trees
+_DRAWS = 2_000  # draws that choose these bins
+_KEPT = 20_000_000  # most probabilities of codes that are kept from one round to the next
 
 Read = Callable[[slice, int, np.ndarray], np.ndarray]
 """Called with a batch of rows, a column and the probabilities of its codes, (b, K); returns what to keep, (b, A)."""
@@ -422,8 +443,10 @@ class Other:
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
         prior = distribution.observe(build(distribution.schema))
-        self._cuts = [_cuts(column, prior, j) for j, column in enumerate(distribution.schema.columns)]
+        drawn = distribution.sample(build(distribution.schema), _DRAWS, 0, False)  # much faster than quantiles
+        self._cuts = [_cuts(column, drawn[:, j]) for j, column in enumerate(distribution.schema.columns)]
         self.marginals = [prior.histogram(j, cuts)[0] for j, cuts in enumerate(self._cuts)]
+        self._last: tuple[np.ndarray, list[np.ndarray]] | None = None  # the rounds of a check ask about the same rows
 
     def coder(self, j: int) -> Coder:
         """The codes of column j: its levels, or the bins between its cuts."""
@@ -442,18 +465,27 @@ class Other:
 
     def ask(self, X: np.ndarray, read: Read) -> np.ndarray:
         """Like `ask_each` of rows X, (n, d), all of whose other cells count as right."""
-        found, evidence = [], build(self._distribution.schema, X)
+        found: Iterable[np.ndarray] = self._codes(X)
+        if X.size * _BINS <= _KEPT:
+            if self._last is None or not np.array_equal(self._last[0], X, equal_nan=True):
+                self._last = X, list(found)
+            found = self._last[1]
+        return np.column_stack([read(slice(0, len(X)), j, codes) for j, codes in enumerate(found)])
+
+    def _codes(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        """p(code of cell j | all other cells of the row) of each column, (n, K)."""
+        evidence = build(self._distribution.schema, X)
         for j, cuts in enumerate(self._cuts):
             codes = self._distribution.observe(evidence.without(j)).histogram(j, cuts)
-            found.append(read(slice(0, len(X)), j, np.nan_to_num(codes)))
-        return np.column_stack(found)
+            yield np.nan_to_num(codes)
 
 
-def _cuts(column: Column, prior: PosteriorState, j: int) -> np.ndarray:
-    """Ends of bins of about equal probability, on a grid between cells; none for a column of levels."""
-    if column.is_categorical:
+def _cuts(column: Column, drawn: np.ndarray) -> np.ndarray:
+    """Ends of bins with about as many draws each, on a grid between cells; none for a column of levels."""
+    drawn = drawn[~np.isnan(drawn)]
+    if column.is_categorical or not len(drawn):
         return np.empty(0)
-    cuts = prior.quantile(j, np.arange(1, _BINS) / _BINS)[0]
+    cuts = np.quantile(drawn, np.arange(1, _BINS) / _BINS)
     if column.step > 0.0:
         cuts = (np.rint((cuts - column.center) / column.step) + 0.5) * column.step + column.center
     cuts = np.unique(cuts)
