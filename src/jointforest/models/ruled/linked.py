@@ -100,6 +100,9 @@ class Linker:
         least = self._least(cells, i, j, lattice, values)
         size = sum(top for _, _, top in added) + 1
         first, likelihood = self._likelihood(cells, i, j, least, lattice.step, size)
+        for k in self.coordinates.equal_sums(j):
+            other = self._likelihood(cells, i, k, self._least(cells, i, k, lattice, values), lattice.step, size)
+            first, likelihood = _both(first, likelihood, *other)
         log_like = [self._log_like(cells, i, term.at, x) for term, x in zip(lattice.terms, values, strict=True)]
         columns = tuple(term.at for term in lattice.terms)
         return LinkedSum(columns, tuple(values), tuple(log_like), tuple(x for x, _, _ in added), first, likelihood)
@@ -209,6 +212,14 @@ class Linker:
         low, high = (np.clip((said + sign * tolerance - least) / step, 0, size) for sign in (-1.0, 1.0))
         places = np.arange(max(int(low) - 1, 0), min(int(high) + 2, size))
         return int(places[0]) if len(places) else 0, cells.fits(j, least + step * places, said).astype(float)
+
+
+def _both(first: int, likelihood: np.ndarray, other_first: int, other: np.ndarray) -> tuple[int, np.ndarray]:
+    """The product of two likelihoods of totals, as the place of its first total and the likelihood from there on."""
+    start, stop = max(first, other_first), min(first + len(likelihood), other_first + len(other))
+    if start >= stop:
+        return 0, np.zeros(1)
+    return start, likelihood[start - first : stop - first] * other[start - other_first : stop - other_first]
 
 
 def _grid(column: Column, low: float, high: float) -> np.ndarray:
