@@ -152,6 +152,7 @@ class Posterior:
         self.before = state.distribution if before is None else before  # without evidence, of missing cells as well
         self._log_missing = log_missing  # of the missing cells in the evidence, which the model has taken up
         self._background: np.ndarray | None = None
+        self._is_warned = False  # of rows without support
 
     def __repr__(self) -> str:
         return f"Posterior({self.evidence_text})"
@@ -195,7 +196,7 @@ class Posterior:
         warn_of_estimates(self.state)
 
     def check_support(self) -> None:
-        """Warn of rows without support, and of rows of probability 0 in a frame.
+        """Warn of rows without support, and of rows of probability 0 in a frame, once for all questions.
 
         Raises
         ------
@@ -203,9 +204,11 @@ class Posterior:
             If the evidence is of one row and has probability 0.
         """
         background = self._background_share()
-        if np.isnan(background).any() or np.any(background > SUPPORT):
+        is_error = self.one and np.isnan(background[0])
+        if is_error or (not self._is_warned and (np.isnan(background).any() or np.any(background > SUPPORT))):
+            self._is_warned = True
             text = self.evidence_text if self.one else None
-            if self.one and np.isnan(background[0]):
+            if is_error:
                 why = self.state.distribution.why_impossible(self.state.evidence)
                 text = f"{text}; {why}" if why else text
             check_support(background, text)
