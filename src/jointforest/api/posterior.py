@@ -26,6 +26,7 @@ from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
 from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event
 from ..query_language.render import conditions_text
+from ..query_language.shown import with_shown_numbers
 from ..runtime.parameters import check_number, check_shares, seed_of
 from ..runtime.threads import threaded, use_jobs
 from ..runtime.warnings import NotLearnedWarning, UnsupportedEvidenceWarning, warn, warn_of_draws
@@ -184,7 +185,7 @@ class Posterior:
             return f"{len(self)} rows of evidence"
         said = [{name: normal(condition) for name, condition in conditions.items()} for conditions in self.said]
         said = [{name: condition for name, condition in each.items() if condition is not None} for each in said]
-        return ", ".join(conditions_text(each) for each in said if each)
+        return with_shown_numbers(", ".join(conditions_text(each) for each in said if each))
 
     def give(self, answers: np.ndarray) -> Any:
         """Answers (n,) as users get them: a scalar for one row of conditions, an array for a frame."""

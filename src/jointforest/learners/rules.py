@@ -688,9 +688,9 @@ class _Maker:
         coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d, ())
         Z = _in_coordinates(coordinates, self.X)
         in_cases = []
-        for rule, base, made, source in self.in_cases:
-            source = self._placed(made, source, place, tables)
-            in_cases.append((rule, base, Case(-1, (), made, source, gap=source.terms[-1].at)))
+        for rule, base, other, source in self.in_cases:
+            source = self._placed(other, source, place, tables)
+            in_cases.append((rule, base, Case(-1, (), other, source, gap=source.terms[-1].at)))
         Z = _with_cases(coordinates, [case for _, _, case in in_cases], Z, self.X)
         of_gaps = {place["gap", k] for k in range(len(self.gaps))}
         low = {column.name: least for column, least in self.gaps}

@@ -45,7 +45,8 @@ def _joint(kind: str, seed: int) -> jf.Joint:
     frame, rules = _table(kind, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return jf.HiddenTreeForest(n_states=4, max_iter=3, max_leaf_nodes=1, rules=rules, random_state=0).fit(frame).joint_
+        learner = jf.HiddenTreeForest(n_states=4, max_iter=3, max_leaf_nodes=1, rules=rules, random_state=0)
+        return learner.fit(frame).joint_
 
 
 @pytest.mark.parametrize("seed", range(2))

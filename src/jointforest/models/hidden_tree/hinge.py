@@ -78,7 +78,6 @@ class Part(NamedTuple):
 def parts_of(hidden: HiddenTrees, sums: Sequence[LinkedSum]) -> list[tuple[Part, ...]]:
     """Codes and weights of the values of all parts; rows that have the same values share what is looked up."""
 
-
     def plain(j: int, values: np.ndarray) -> Part:
         code, log_base = codes_of(hidden.scales[j], values)
         step = hidden.schema.columns[j].step or 1.0  # of a column of levels the base is a share already
@@ -162,9 +161,7 @@ def _pieces(one: LinkedSum) -> TotalPieces:
     return TotalPieces(one.first + edges[some], one.first + edges[some + 1], one.likelihood[edges[some]])
 
 
-def runs_of(
-    hidden: HiddenTrees, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]
-) -> list[CodeRuns | None]:
+def runs_of(hidden: HiddenTrees, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]) -> list[CodeRuns | None]:
     """Runs of the rows whose sum is taken by codes, None of others; equal rows share them."""
     made: dict[tuple[Any, ...], CodeRuns] = {}
     found: list[CodeRuns | None] = []

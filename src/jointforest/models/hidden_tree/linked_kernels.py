@@ -138,8 +138,8 @@ def _weight_between(last, m, end):
 
 @kernel
 def _common(pieces, t, at, place, listed, c, last):
-    """Values of the last part that make totals of a piece with all values of code c of another: from, to (not included).
-    If there are none, both are equal. ``at`` is what third parts add."""
+    """Values of the last part that make totals of a piece with all values of code c of another: the first, and the one
+    after the last, equal if there are none. ``at`` is what third parts add."""
     # They are taken together, so that each value of the code has to look only at those near the ends of the piece.
     places, low, high = len(last.start) - 1, 0, len(last.value)
     begin, end = listed.start[c], listed.start[c + 1]
@@ -155,7 +155,7 @@ def _common(pieces, t, at, place, listed, c, last):
 
 @kernel
 def _add_weights(last, m, stop, w, sums, touched, is_touched, n_touched):
-    """Add weights of values m to stop - 1 of the last part, times w, to those of their codes; number of codes so far."""
+    """Add weights of values m to stop - 1 of the last part, times w, to those of their codes; the number of codes."""
     while m < stop:
         code, end = last.code[m], min(last.end[m], stop)
         if not is_touched[code]:

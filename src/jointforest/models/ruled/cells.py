@@ -238,7 +238,8 @@ class CoordinateCells:
         for k, ratio, is_theirs in self.coordinates.within.get(j, ()):
             is_pending = self.pending[rows, self.coordinates.sums.index(k)]
             told = is_pending & ~np.isnan(self.said[rows, k]) & ~is_told[:, is_theirs].any(axis=1)
-            out += np.where(told, ratio * (np.nan_to_num(self.said[rows, k]) - self.coordinates.sources[k].constant), 0.0)
+            rest = np.nan_to_num(self.said[rows, k]) - self.coordinates.sources[k].constant
+            out += np.where(told, ratio * rest, 0.0)
             is_told |= told[:, None] & is_theirs
         unknown[is_told], added[is_told] = False, 0.0
         return out
