@@ -14,7 +14,6 @@ from ...models.box_forest.box_trees import BoxTrees
 from ...models.box_forest.leaves.levels import members
 from ...models.box_forest.structure_kernels import MIXED
 from ...query_language.render import condition_text
-from ...query_language.shown import with_shown_numbers
 from ...runtime.parameters import check_number
 from .explain import shown_rule
 from .rules import leaf_summaries, side_condition, split_conditions, summary_text
@@ -146,7 +145,7 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
 
 
 def _test_text(node: TreeNode, in_full: bool) -> str:
-    return with_shown_numbers(node.text) if in_full else shown_rule(node.text)
+    return node.text if in_full else shown_rule(node.text)
 
 
 def _folded(nodes: list[TreeNode], most: int) -> dict[int, int]:
