@@ -26,6 +26,7 @@ from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
 from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event
 from ..query_language.render import conditions_text
+from ..query_language.shown import with_shown_numbers
 from ..runtime.parameters import check_number, check_shares, seed_of
 from ..runtime.threads import threaded, use_jobs
 from ..runtime.warnings import NotLearnedWarning, UnsupportedEvidenceWarning, warn, warn_of_draws
@@ -152,6 +153,7 @@ class Posterior:
         self.before = state.distribution if before is None else before  # without evidence, of missing cells as well
         self._log_missing = log_missing  # of the missing cells in the evidence, which the model has taken up
         self._background: np.ndarray | None = None
+        self._is_warned = False  # of rows without support
 
     def __repr__(self) -> str:
         return f"Posterior({self.evidence_text})"
@@ -183,7 +185,7 @@ class Posterior:
             return f"{len(self)} rows of evidence"
         said = [{name: normal(condition) for name, condition in conditions.items()} for conditions in self.said]
         said = [{name: condition for name, condition in each.items() if condition is not None} for each in said]
-        return ", ".join(conditions_text(each) for each in said if each)
+        return with_shown_numbers(", ".join(conditions_text(each) for each in said if each))
 
     def give(self, answers: np.ndarray) -> Any:
         """Answers (n,) as users get them: a scalar for one row of conditions, an array for a frame."""
@@ -195,7 +197,7 @@ class Posterior:
         warn_of_estimates(self.state)
 
     def check_support(self) -> None:
-        """Warn of rows without support, and of rows of probability 0 in a frame.
+        """Warn of rows without support, and of rows of probability 0 in a frame, once for all questions.
 
         Raises
         ------
@@ -203,9 +205,11 @@ class Posterior:
             If the evidence is of one row and has probability 0.
         """
         background = self._background_share()
-        if np.isnan(background).any() or np.any(background > SUPPORT):
+        is_error = self.one and np.isnan(background[0])
+        if is_error or (not self._is_warned and (np.isnan(background).any() or np.any(background > SUPPORT))):
+            self._is_warned = True
             text = self.evidence_text if self.one else None
-            if self.one and np.isnan(background[0]):
+            if is_error:
                 why = self.state.distribution.why_impossible(self.state.evidence)
                 text = f"{text}; {why}" if why else text
             check_support(background, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,27 @@ def column_text(name: str) -> str:
 def plain_number(x: float) -> str:
     """A number, whole ones without a point."""
     return str(int(x)) if x.is_integer() and abs(x) < 1e9 else repr(x)
+
+
+_MOST_DIGITS = 12
+"""Digits of a number that is written in full; one of more is what floats make of a shorter one, or has no grid."""
+_SHORT = 6
+"""Digits that are shown of a number without grid."""
+
+
+def shown_number(x: float) -> str:
+    """A number as people read it: without the digits that floats add, and with few digits if it has many."""
+    if _digits(repr(x)) <= _MOST_DIGITS or not math.isfinite(x):
+        return repr(x)
+    rounded = repr(float(f"{x:.{_MOST_DIGITS}g}"))
+    if _digits(rounded) < _MOST_DIGITS - 1:
+        return rounded
+    return f"{x:.{max(_SHORT, len(str(int(abs(x)))))}g}" if abs(x) < 1e12 else f"{x:.{_SHORT}g}"
+
+
+def _digits(number: str) -> int:
+    """Number of digits of a number that say what it is."""
+    return len(number.partition("e")[0].replace(".", "").lstrip("-0").rstrip("0"))
 
 
 def value_text(value: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.frames import encode_ranges, ranges_in_words, read
 from ..data.infer_schema import infer_schema
+from ..data.rules.find import with_rules
 from ..data.schema import Schema
 from ..models.base import Distribution
 from ..runtime.parameters import check, seed_of
@@ -214,7 +215,11 @@ def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int) -> dict[str
         (X, unseen), of = tables.encoded_real, "the table"
         if tables.encoded is not None:
             (X, unseen), of = tables.encoded, "held-out rows"
-        measures["statements"] = statements(joint.distribution, np.where(unseen, np.nan, X), of)
+        model = joint.distribution
+        if not model.schema.rules:  # most learners look for none
+            real = np.where(tables.encoded_real[1], np.nan, tables.encoded_real[0])
+            model = model.with_schema(with_rules(model.schema, real))
+        measures["statements"] = statements(model, np.where(unseen, np.nan, X), of)
     if joint is None or tables.encoded is None:
         return measures
     if "held_out" in wanted:

@@ -25,9 +25,10 @@ from ..data.evidence import Evidence, build, intersect
 from ..data.rules.contradictions import combined, contradicted, equation_total, tolerance
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
 from ..data.schema import Column, Schema, kernel_columns, snap
-from ..data.texts import column_text, value_text
+from ..data.texts import column_text, shown_number, value_text
 from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
+from ..query_language.shown import with_shown_numbers
 from ..runtime.warnings import LostDependenceWarning, warn
 from .columns_and_pairs import some
 from .misfit import classes_of
@@ -313,7 +314,7 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
     name = column_text(column.name)
     if column.is_categorical:
         codes = _common(column, x, _LEVELS)
-        events = [condition_text(name, column.levels[code]) for code in codes]
+        events = [_text(name, column.levels[code]) for code in codes]
         count = [[np.count_nonzero(x[one.rows] == code) for code in codes] for one in conditions]
         answer = state.level_probabilities(j)[:, codes]
     else:
@@ -329,7 +330,7 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
     for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
         one, n = conditions[i], int(np.count_nonzero(conditions[i].rows))
         of = (column.name,) if one.condition is None else (column.name, names[one.of])
-        given = "" if one.condition is None else f" given {condition_text(column_text(names[one.of]), one.condition)}"
+        given = "" if one.condition is None else f" given {_text(column_text(names[one.of]), one.condition)}"
         for event, p, k in zip(events, answer[i].tolist(), count[i], strict=True):
             yield AskedStatement(f"P({event}{given})", p, k / n, n, float(k), columns=of)
         if moments is not None:
@@ -350,7 +351,12 @@ def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: floa
 def _written(column: Column, number: float) -> str:
     """A number of a column in words."""
     value = column.from_number(number)
-    return f"{value:.6g}" if isinstance(value, float) else value_text(value)
+    return shown_number(value) if isinstance(value, float) else value_text(value)
+
+
+def _text(column: str, condition: Any) -> str:
+    """A condition in words."""
+    return with_shown_numbers(condition_text(column, condition))
 
 
 # ---- Rules that hold in the table, and that the joint does not enforce.
@@ -380,7 +386,7 @@ def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
         share = np.minimum(share[~np.isnan(share)], 1.0)
         if len(share):
             text = f"P({rule} holds given {', '.join(map(column_text, of))})"
-            of_rows = len(holds) / np.count_nonzero(known)
+            of_rows = len(holds) / int(np.count_nonzero(known))
             yield AskedStatement(text, float(share.mean()), of_rows, len(share), of_rows * len(share), is_rule=True)
 
 

@@ -60,13 +60,17 @@ def probability_of_relation(model: Distribution, evidence: Evidence, relation: R
         equal = probability_of_relation(model, evidence, relation._replace(op="="), n, seed)
         return equal._replace(value=1.0 - equal.value)
     share = model.observe(evidence).component_weights[0]
-    parts = [
-        sum_in_parts(part, evidence, *relation[:2]) for part, p in zip(model.components, share, strict=True) if p > 0.0
-    ]
+    possible = [part for part, p in zip(model.components, share, strict=True) if p > 0.0]
+    parts = [sum_in_parts(part, evidence, *relation[:2]) for part in possible]
     sums = [of for of in parts if of is not None]
-    is_sum = len(sums) == len(share[share > 0.0]) > 0
-    if is_sum and all(len(of.coefficient) < 2 or (len(of.coefficient) == 2 and len(of.share) == 1) for of in sums):
-        each = [_of_parts(of, relation, n, seed + k) for k, of in enumerate(sums)]
+    is_sum = len(sums) == len(possible) > 0
+    is_short = [len(of.coefficient) < 2 or (len(of.coefficient) == 2 and len(of.share) == 1) for of in sums]
+    if is_sum and any(is_short):  # in other components the sum has more parts
+        each = [
+            _of_parts(of, relation, n, seed + k) if short
+            else probability_of_relation(part, evidence, relation, n, seed + k)
+            for k, (part, of, short) in enumerate(zip(possible, sums, is_short, strict=True))
+        ]  # fmt: skip
         return _mixed(share[share > 0.0], each)
     if len(relation.column) > 2:
         return _by_rows(model, evidence, relation, n, seed)

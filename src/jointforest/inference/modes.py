@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.evidence import Evidence, build
-from ..data.schema import Column
+from ..data.schema import Column, snapped
 from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET, ModePoints, modes, refuse_soft
 
@@ -59,7 +59,7 @@ def peak(model: Distribution, evidence: Evidence, j: int) -> np.ndarray:
         if model.schema.columns[j].step == 0.0 and not np.isinf(height[best]):
             out[i] = _refined(state, model.schema.columns[j], j, x, best, height[best])
         else:
-            out[i] = x[best]
+            out[i] = snapped(model.schema.columns[j], x[[best]])[0]
     return out
 
 

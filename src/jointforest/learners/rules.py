@@ -62,10 +62,10 @@ AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default, beside equations and orders."""
-AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 21, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
+AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 19, 1 << 17), (1 << 21, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
 """Limits of sums that are enforced by default, by their number of parts: most steps of the finest grid from the least
 to the largest value of the sum and of its parts, and most combinations of such steps of all parts but the longest.
-Within one of the limits hidden trees answer exactly."""
+Within one of the limits hidden trees answer exactly, and most questions take less than a second."""
 LONG = 1 << 17
 """The self-check of `jf.fit` asks about a sum of more steps by its parts alone, to save time. Orders of columns
 with more steps are not enforced by default, as a check of 300 rows takes 40 seconds."""
@@ -171,12 +171,14 @@ class Case(NamedTuple):
     values : tuple of float. Values of that coordinate in the other rows.
     made : int. Number of the column.
     source : Source. What the column is made of.
+    gap : int. The coordinate of the gap, if the sum is an order; -1 if the column equals another one in these rows.
     """
 
     at: int
     values: tuple[float, ...]
     made: int
     source: Source
+    gap: int = -1
 
     def of(self, coordinates: Coordinates) -> Coordinates:
         """The coordinates of a table in these rows."""
@@ -189,9 +191,8 @@ def _with_cases(coordinates: Coordinates, cases: Sequence[Case], Z: np.ndarray, 
     """Coordinates Z (n, m) of rows X (n, d), with the gaps of the cases and whether columns are equal filled in."""
     Z = Z.copy()
     for case in cases:
-        gaps = [term.at for term in case.source.terms[1:]]
-        if gaps:
-            Z[:, gaps] = _in_coordinates(case.of(coordinates), X)[:, gaps]
+        if case.gap >= 0:
+            Z[:, case.gap] = _in_coordinates(case.of(coordinates), X)[:, case.gap]
         else:
             apart = X[:, case.made] - case.of(coordinates).column(case.made, Z)
             near = NEAR * coordinates.schema.columns[case.made].step
@@ -271,9 +272,8 @@ class _Maker:
         # Orders of a column that a rule makes missing: the rule, both columns, and what the second one is made of in
         # the rows where the first one is there.
         self.in_cases: list[tuple[Order, int, int, Source]] = []
-        self.ties: list[
-            tuple[int, int, Source]
-        ] = []  # base column, column that often equals it, and what that is made of then
+        # Columns that are often equal: the base, the other one, and what that one is made of where they are equal.
+        self.ties: list[tuple[int, int, Source]] = []
         self.rounded: set[int] = set()  # columns that are sums only after rounding
         self.pinned: dict[int, float] = {}  # columns, and least values that make orders hold
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
@@ -458,6 +458,8 @@ class _Maker:
         columns = self._with_parts(columns)
         touched = [block for block in self.blocks if block & columns]
         joined = columns.union(*touched)
+        if any(base in joined for base, *_ in self.ties):
+            return "one of its columns is often equal to another column"
         sums = {j for j in columns if self._is_made_by_equation(j)}
         for j in joined - sums:
             if not self._is_free(j) and not any(j in block for block in touched):
@@ -573,15 +575,27 @@ class _Maker:
 
     def add_tie(self, a: int, b: int) -> None:
         """Let a column be another one in the rows in which they are equal, as an indicator will tell."""
-        if len(self.ties) == MOST_EVENTS or not all(
-            self._is_free(j) and self._is_in_no_sum(j) and not self._is_about_missing(j) for j in (a, b)
-        ):
-            return
         columns = self.schema.columns
-        base, made = (a, b) if columns[a].step >= columns[b].step else (b, a)
-        constant = columns[base].zero - columns[made].zero
-        if lies_on_grid(columns[made], constant, [(1.0, values_of(columns[base]))]):
-            self.ties.append((base, made, Source((Term(base),), constant)))
+        for base, made in ((a, b), (b, a)):
+            source, apart = self.sources[base], columns[base].zero - columns[made].zero
+            if (
+                len(self.ties) < MOST_EVENTS
+                and self._is_free(made)
+                and self._is_in_no_sum(made)
+                and self._may_be_base(base)
+                and not any(self._is_about_missing(j) for j in (a, b))
+                and lies_on_grid(columns[made], apart, [(1.0, values_of(columns[base]))])
+            ):
+                self.ties.append((base, made, source._replace(constant=source.constant + apart)))
+                return
+
+    def _may_be_base(self, j: int) -> bool:
+        """Whether another column may be column j in some rows: j is the same coordinate, or exact sum, in all rows."""
+        is_made_in_case = any(j == made for *_, made, _ in (*self.in_cases, *self.ties))
+        is_exact = j not in self.rounded and not self.sources[j].tolerance
+        parts = [term.at for term in self.sources[j].terms]
+        of_rule = any(self._is_about_missing(at) for at in parts if at < self.d)
+        return is_exact and not (is_made_in_case or of_rule or any(j in block for block in self.blocks))
 
     def _is_about_missing(self, j: int) -> bool:
         """Whether a rule about missing cells is about column j."""
@@ -673,10 +687,10 @@ class _Maker:
         inner = Schema(tuple(columns), self.schema.frame, (), self.schema.n_rows)
         coordinates = Coordinates(self.schema, inner, sources, (NEVER,) * self.d, ())
         Z = _in_coordinates(coordinates, self.X)
-        in_cases = [
-            (rule, base, Case(-1, (), made, self._placed(made, source, place, tables)))
-            for rule, base, made, source in self.in_cases
-        ]
+        in_cases = []
+        for rule, base, other, source in self.in_cases:
+            source = self._placed(other, source, place, tables)
+            in_cases.append((rule, base, Case(-1, (), other, source, gap=source.terms[-1].at)))
         Z = _with_cases(coordinates, [case for _, _, case in in_cases], Z, self.X)
         of_gaps = {place["gap", k] for k in range(len(self.gaps))}
         low = {column.name: least for column, least in self.gaps}

@@ -275,7 +275,9 @@ class MixturePosterior(PosteriorState):
         for i in np.flatnonzero(~np.isnan(self.component_weights[:, 0])).tolist():
             weight = self.component_weights[[i]]
             one = self.evidence.take(np.array([i]))
-            row = [p.observe(one).knowing(sorted(self._known)) for p in self.distribution.components]
+            row = list(self.states)
+            if len(out) > 1:
+                row = [p.observe(one).knowing(sorted(self._known)) for p in self.distribution.components]
 
             def below(x: np.ndarray, row: list[PosteriorState] = row, weight: np.ndarray = weight) -> np.ndarray:
                 """P(column <= x) at points x."""

@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+
+_MOST_KEPT = 12
+"""Results that are kept: those of three parts, and some others."""
+
+
+class KeptResults:
+    """The last few results of functions of arrays, found again by the identity of these arrays."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+
+    def of(self, name: tuple[Any, ...], make: Callable[..., Any], *arrays: Any) -> Any:
+        """The result of ``make``, which ``name`` names, of some arrays."""
+        key = (name, *map(id, arrays))
+        kept = self._found.get(key)  # which holds the arrays too, so that no other array has their identity
+        if kept is None:
+            kept = self._found[key] = make(*arrays), arrays
+            for old in list(self._found)[:-_MOST_KEPT]:
+                self._found.pop(old, None)
+        return kept[0]
 
 
 def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from types import FrameType
 
 
 class EvidenceWarning(UserWarning):
@@ -42,12 +43,15 @@ class LostDependenceWarning(UserWarning):
 
 
 def warn(warning: str | Warning, category: type[Warning] | None = None) -> None:
-    """Warn, with the place of the first caller outside the package; of a text, with its category."""
-    level = 2
-    frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "jointforest":
+    """Warn, with the place of the caller of the package; of a text, with its category."""
+    # The last frame of the package counts: between its frames are some of the standard library, such as functools.
+    frame: FrameType | None = sys._getframe()
+    level = depth = 1
+    while frame is not None:
+        depth += 1
+        if frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "jointforest":
+            level = depth
         frame = frame.f_back
-        level += 1
     warnings.warn(warning, category, stacklevel=level)
 
 

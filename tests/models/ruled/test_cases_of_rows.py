@@ -13,11 +13,13 @@ import jointforest as jf
 from jointforest.data.infer_schema import infer_schema
 from jointforest.learners.base import read_training_rows
 from jointforest.learners.rules import find_ties
+from jointforest.models.ruled import translate
 
 from ...random_cases.ruled_joints import Tally, all_rows, compare_given, random_evidence
 
 N = 800
 KINDS = ("order", "order with other missing cells", "tie", "tie with missing cells")
+OF_SUMS = ("tie with a sum", "tie with a sum and missing cells", "tie with a part of a sum")
 
 
 def _table(kind: str, seed: int) -> tuple[pd.DataFrame, list[str]]:
@@ -34,6 +36,16 @@ def _table(kind: str, seed: int) -> tuple[pd.DataFrame, list[str]]:
             {"total": total, "back": np.where(is_back, "yes", "no"), "part": np.where(is_back, part, np.nan), "s": side}
         )
         return frame, ["part <= total", "part missing iff back = 'no'"]
+    if kind in OF_SUMS:
+        a, b = (rng.integers(0, top, N).astype(float) for top in (24, 7))
+        t = a + b
+        other = t if "a sum" in kind else a
+        u = np.where(rng.random(N) < np.where(side == "u", 0.9, 0.5), other, rng.integers(0, 30, N))
+        frame = pd.DataFrame({"a": a, "b": b, "t": t, "u": u, "s": side})
+        if "missing" in kind:
+            frame.loc[rng.random(N) < 0.1, "t"] = np.nan
+            frame.loc[rng.random(N) < 0.2, "u"] = np.nan
+        return frame, ["t = a + b"]
     a = rng.integers(0, 25, N).astype(float)
     b = np.where(rng.random(N) < np.where(side == "u", 0.9, 0.5), a, rng.integers(0, 25, N))
     if kind != "tie":
@@ -53,9 +65,11 @@ def _joint(kind: str, seed: int) -> jf.Joint:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("kind", KINDS)
-def test_all_answers(kind: str, seed: int) -> None:
-    """All questions, beside sums over all rows of both cases."""
+@pytest.mark.parametrize("kind", (*KINDS, *OF_SUMS))
+@pytest.mark.parametrize("few", [translate.FEW_PLACES, 0])
+def test_all_answers(kind: str, seed: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All questions, beside sums over all rows of both cases; ``few`` is 0 for sums that are linked."""
+    monkeypatch.setattr(translate, "FEW_PLACES", few)
     joint = _joint(kind, seed)
     assert len(joint.distribution.components) > 1
     rows = all_rows(joint)
@@ -102,8 +116,28 @@ def test_columns_are_equal_as_often_as_in_the_table(kind: str, seed: int) -> Non
         assert (rows["a"] == rows["b"]).mean() == pytest.approx(expected, abs=0.08)
 
 
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", OF_SUMS)
+def test_a_column_is_as_often_equal_to_a_sum_or_its_part(kind: str, seed: int) -> None:
+    frame, _ = _table(kind, seed)
+    joint, other = _joint(kind, seed), "t" if "a sum" in kind else "a"
+    drawn = joint.sample(4_000, random_state=0)
+    assert (drawn["t"] == drawn["a"] + drawn["b"]).all()
+    for side in ("u", "v"):
+        both = frame[frame["s"] == side].dropna()
+        expected = (both["u"] == both[other]).mean()
+        assert joint.query(f"P(u = {other} | s = {side})").value == pytest.approx(expected, abs=0.07)
+        rows = drawn[drawn["s"] == side].dropna()
+        assert (rows["u"] == rows[other]).mean() == pytest.approx(expected, abs=0.08)
+    above = frame.dropna().query(f"{other} > 9")
+    assert joint.query(f"P(u > 9 | {other} > 9)") == pytest.approx((above["u"] > 9).mean(), abs=0.07)
+    filled = joint.impute(frame.assign(a=np.nan), method="sample", random_state=0)
+    known = frame["t"].notna()
+    np.testing.assert_allclose((filled["a"] + filled["b"])[known], frame["t"][known])
+
+
 def test_a_saved_joint_has_both_cases(tmp_path: object) -> None:
-    for kind in KINDS[::2]:
+    for kind in (*KINDS[::2], OF_SUMS[0]):
         joint = _joint(kind, 0)
         joint.save(f"{tmp_path}/cases.joint")
         again = jf.load(f"{tmp_path}/cases.joint")

@@ -19,6 +19,7 @@ from ...models.box_forest.box_trees import BoxTrees
 from ...models.hidden_tree.states import HiddenState, state_divergence
 from ...query_language.parser import tokenize
 from ...query_language.render import conditions_text
+from ...query_language.shown import with_shown_numbers
 from ...runtime.parameters import check_number
 from .rules import (
     SUMMARY_LEVEL,
@@ -151,7 +152,8 @@ _MOST = 8
 
 
 def shown_rule(text: str, most: int = _MOST) -> str:
-    """A text of conditions in which long lists are shortened to ``most`` values and the number of the others."""
+    """A text of conditions as people read it: long lists have ``most`` values, and the number of the others."""
+    text = with_shown_numbers(text)
     pieces, start, kept, count = [], 0, -1, 0
     for token in tokenize(text):
         if token.sort == "symbol" and token.value == "{":

@@ -16,7 +16,7 @@ from ...data.evidence import build
 from ...data.ranges import Ranges
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import some, table_cells
-from ...evaluation.misfit import lost_pairs
+from ...evaluation.misfit import broken_rules, lost_pairs, warn_broken_rules
 from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
@@ -164,7 +164,8 @@ class HiddenTreeForest(TableScores):
         Warns
         -----
         LostDependenceWarning
-            If columns that depend on each other in the table do so less in ``joint_``; it names them.
+            If columns that depend on each other in the table do so less in ``joint_``; it names them. So it does where
+            many drawn rows break orders or sums that hold in all rows of the table.
         """
         self._check()
         X, weight = rows_with_weight(as_frame(X), sample_weight)
@@ -175,6 +176,8 @@ class HiddenTreeForest(TableScores):
         X = rows.X
         if not self._warns:
             return self
+        if self.objective == "draws" and self.rules == "auto":  # other values say what is enforced
+            warn_broken_rules(broken_rules(model))
         if rows.ranges is not None:  # imputed values of ranges do not depend on the other cells of the row
             exact = np.flatnonzero((rows.ranges.number < 0).all(axis=0)).tolist()
             if len(exact) < 2:

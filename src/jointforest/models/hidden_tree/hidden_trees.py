@@ -14,6 +14,7 @@ import numpy as np
 
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Column, Columns, Schema
+from ...runtime.arrays import KeptResults
 from ..box_forest.leaves.levels import bits, members
 from ..box_forest.structure import Trees
 
@@ -305,6 +306,11 @@ class HiddenTrees:
             for j, k in tree.node.items():
                 found[j][:, t] = tree.emission[k].any(axis=0)
         return None if all(inside.all() for inside in found) else tuple(found)
+
+    @cached_property
+    def kept(self) -> KeptResults:
+        """What sums of columns look up of arrays of values, which several questions share."""
+        return KeptResults()
 
     @cached_property
     def lost(self) -> tuple[np.ndarray, ...]:

@@ -34,8 +34,8 @@ mixed over the trees first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,19 +77,18 @@ class Part(NamedTuple):
 
 def parts_of(hidden: HiddenTrees, sums: Sequence[LinkedSum]) -> list[tuple[Part, ...]]:
     """Codes and weights of the values of all parts; rows that have the same values share what is looked up."""
-    kept: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
-    plain: dict[tuple[int, int], Part] = {}
+
+    def plain(j: int, values: np.ndarray) -> Part:
+        code, log_base = codes_of(hidden.scales[j], values)
+        step = hidden.schema.columns[j].step or 1.0  # of a column of levels the base is a share already
+        return Part(code.astype(np.int64), np.exp(log_base + np.log(step)))
+
     found = []
     for one in sums:
         parts = []
         for j, values, log_like in zip(one.columns, one.values, one.log_like, strict=True):
-            if (j, id(values)) not in kept:
-                code, log_base = codes_of(hidden.scales[j], values)
-                step = hidden.schema.columns[j].step or 1.0  # of a column of levels the base is a share already
-                kept[j, id(values)] = code.astype(np.int64), log_base + np.log(step)
-                plain[j, id(values)] = Part(kept[j, id(values)][0], np.exp(kept[j, id(values)][1]))
-            code, log_mass = kept[j, id(values)]
-            parts.append(Part(code, np.exp(log_mass + log_like)) if log_like.any() else plain[j, id(values)])
+            part = hidden.kept.of(("part", j), partial(plain, j), values)
+            parts.append(Part(part.code, part.weight * np.exp(log_like)) if log_like.any() else part)
         found.append(tuple(parts))
     return found
 
@@ -162,35 +161,25 @@ def _pieces(one: LinkedSum) -> TotalPieces:
     return TotalPieces(one.first + edges[some], one.first + edges[some + 1], one.likelihood[edges[some]])
 
 
-class RunsMaker:
-    """Makes the runs of rows; rows that have the same values share what is looked up."""
-
-    def __init__(self, hidden: HiddenTrees) -> None:
-        self._hidden = hidden
-        self._kept: dict[tuple[int, ...], tuple[Any, Any]] = {}  # by the identity of arrays, which are kept with it
-
-    def runs(self, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]) -> list[CodeRuns | None]:
-        """Runs of the rows whose sum is taken by codes, None of others; equal rows share them."""
-        made: dict[tuple[Any, ...], CodeRuns] = {}
-        found: list[CodeRuns | None] = []
-        for one, of in zip(sums, parts, strict=True):
-            if not one.is_by_codes:
-                found.append(None)
-                continue
-            key = (*map(id, of), *map(id, one.places), one.first, one.likelihood.tobytes())
-            if key not in made:
-                sizes = tuple(self._hidden.scales[j].n_codes for j in one.columns)
-                short = [self._of(listed_by, part.code, K) for part, K in zip(of[:-1], sizes[:-1], strict=True)]
-                made[key] = CodeRuns(one, of, short, self._of(last_of, of[-1], one.places[-1]), sizes)
-            found.append(made[key])
-        return found
-
-    def _of(self, make: Callable[..., Any], *of: Any) -> Any:
-        """What ``make`` makes of some arrays."""
-        key = tuple(map(id, of))
-        if key not in self._kept:
-            self._kept[key] = make(*of), of
-        return self._kept[key][0]
+def runs_of(hidden: HiddenTrees, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]) -> list[CodeRuns | None]:
+    """Runs of the rows whose sum is taken by codes, None of others; equal rows share them."""
+    made: dict[tuple[Any, ...], CodeRuns] = {}
+    found: list[CodeRuns | None] = []
+    for one, of in zip(sums, parts, strict=True):
+        if not one.is_by_codes:
+            found.append(None)
+            continue
+        key = (*map(id, of), *map(id, one.places), one.first, one.likelihood.tobytes())
+        if key not in made:
+            sizes = tuple(hidden.scales[j].n_codes for j in one.columns)
+            short = [
+                hidden.kept.of(("listed", K), partial(listed_by, size=K), part.code)
+                for part, K in zip(of[:-1], sizes[:-1], strict=True)
+            ]
+            last = hidden.kept.of(("last",), last_of, of[-1], one.places[-1])
+            made[key] = CodeRuns(one, of, short, last, sizes)
+        found.append(made[key])
+    return found
 
 
 def listed_by(key: np.ndarray, size: int) -> Listed:

@@ -84,12 +84,12 @@ class LinkedRows(KeptRows):
             rows = order[ends[a] : ends[b]]
             asked, stand = ([self.sums[i] for i in some.tolist()] for some in (rows, first[a:b]))
             batch = _Batch(self._hidden, [of.take(first[a:b]) for of in self.known], stand, _reach(asked))
-            parts, maker = hinge.parts_of(self._hidden, asked), hinge.RunsMaker(self._hidden)
+            parts = hinge.parts_of(self._hidden, asked)
             out = np.full((len(rows), len(self._hidden.trees)), -np.inf)
             for at in range(b - a):
                 low, high = (ends[a + at : a + at + 2] - ends[a]).tolist()
                 is_few = len(asked[low].columns) == 2 and high - low <= _MOST_ASKED
-                runs = maker.runs(asked[low:high], parts[low:high]) if is_few else []
+                runs = hinge.runs_of(self._hidden, asked[low:high], parts[low:high]) if is_few else []
                 for t, possible, tree in batch.trees:
                     for k in np.flatnonzero(possible == at).tolist():
                         p = tree.probabilities(k, asked[low:high], runs)
@@ -201,7 +201,7 @@ class _Batch:
         self.trees: list[tuple[int, np.ndarray, _TreeRows]] = []
         self.log_base = np.sum([of.log_base for of in known], axis=0)
         parts = hinge.parts_of(hidden, sums)
-        self.runs = hinge.RunsMaker(hidden).runs(sums, parts)
+        self.runs = hinge.runs_of(hidden, sums, parts)
         for t, (tree, possible) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
             rows = np.arange(n)[possible]
             if len(rows):

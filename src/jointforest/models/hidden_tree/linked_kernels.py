@@ -136,6 +136,65 @@ def _weight_between(last, m, end):
     return inside if end - m == 1 else inside + (last.below[end - 1] - last.below[m])
 
 
+@kernel
+def _common(pieces, t, at, place, listed, c, last):
+    """Values of the last part that make totals of a piece with all values of code c of another: the first, and the one
+    after the last, equal if there are none. ``at`` is what third parts add."""
+    # They are taken together, so that each value of the code has to look only at those near the ends of the piece.
+    places, low, high = len(last.start) - 1, 0, len(last.value)
+    begin, end = listed.start[c], listed.start[c + 1]
+    spread = abs(place[listed.value[end - 1]] - place[listed.value[begin]])
+    if pieces.stop[t] - pieces.first[t] <= spread:
+        return high, high
+    for k in range(begin, end):
+        b = at + place[listed.value[k]]
+        low = max(low, last.start[_clipped(pieces.first[t] - b, places)])
+        high = min(high, last.start[_clipped(pieces.stop[t] - b, places)])
+    return low, max(low, high)
+
+
+@kernel
+def _add_weights(last, m, stop, w, sums, touched, is_touched, n_touched):
+    """Add weights of values m to stop - 1 of the last part, times w, to those of their codes; the number of codes."""
+    while m < stop:
+        code, end = last.code[m], min(last.end[m], stop)
+        if not is_touched[code]:
+            is_touched[code] = True
+            touched[n_touched] = code
+            n_touched += 1
+        sums[code] += w * _weight_between(last, m, end)
+        m = end
+    return n_touched
+
+
+@kernel
+def _add_factors(last, m, stop, w, of_code, single, from_here, begun):
+    """Add w times the factor of its code to values m to stop - 1 of the last part; the sum over their weights."""
+    total = 0.0
+    while m < stop:
+        end = min(last.end[m], stop)
+        p = w * of_code[last.code[m]]
+        total += p * _weight_between(last, m, end)
+        if end - m > 1:
+            from_here[m] += p
+            from_here[end] -= p
+            begun[m] += 1
+            begun[end] -= 1
+        else:
+            single[m] += p
+        m = end
+    return total
+
+
+@kernel
+def _weight_of(weight, listed, c):
+    """Sum of the weights of the values of code c."""
+    total = 0.0
+    for k in range(listed.start[c], listed.start[c + 1]):
+        total += weight[listed.value[k]]
+    return total
+
+
 @entry
 def runs(pieces, place, weight, first, second, last, n_codes):
     """The codes (3, R) of values that add up to totals of some pieces, and the weight of all such values (R,)."""
@@ -145,23 +204,22 @@ def runs(pieces, place, weight, first, second, last, n_codes):
     is_touched = np.zeros(n_codes, np.bool_)
     for c1 in range(len(first.start) - 1):
         for c2 in range(len(second.start) - 1):
-            n_touched = 0
+            n_touched, of_c2 = 0, _weight_of(weight[1], second, c2)
+            if second.start[c2] == second.start[c2 + 1]:
+                continue
             for i in range(first.start[c1], first.start[c1 + 1]):
                 a = first.value[i]
-                for k in range(second.start[c2], second.start[c2 + 1]):
-                    b = second.value[k]
-                    at, w = place[0][a] + place[1][b], weight[0][a] * weight[1][b]
-                    for t in range(len(pieces.first)):
+                for t in range(len(pieces.first)):
+                    w = pieces.likelihood[t] * weight[0][a]
+                    low, high = _common(pieces, t, place[0][a], place[1], second, c2, last)
+                    n_touched = _add_weights(last, low, high, w * of_c2, sums, touched, is_touched, n_touched)
+                    for k in range(second.start[c2], second.start[c2 + 1]):
+                        b = second.value[k]
+                        at, w_b = place[0][a] + place[1][b], w * weight[1][b]
                         m = last.start[_clipped(pieces.first[t] - at, places)]
                         stop = last.start[_clipped(pieces.stop[t] - at, places)]
-                        while m < stop:
-                            c3, end = last.code[m], min(last.end[m], stop)
-                            if not is_touched[c3]:
-                                is_touched[c3] = True
-                                touched[n_touched] = c3
-                                n_touched += 1
-                            sums[c3] += pieces.likelihood[t] * w * _weight_between(last, m, end)
-                            m = end
+                        n_touched = _add_weights(last, m, min(low, stop), w_b, sums, touched, is_touched, n_touched)
+                        n_touched = _add_weights(last, max(high, m), stop, w_b, sums, touched, is_touched, n_touched)
             if n + n_touched > size:
                 size = max(2 * size, n + n_touched)
                 wider, heavier = np.empty((3, size), np.int64), np.empty(size)
@@ -191,29 +249,25 @@ def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
         while run < len(factor) and code[0, run] == c1 and code[1, run] == c2:
             of_code[code[2, run]] = factor[run]
             run += 1
+        of_c2 = _weight_of(weight[1], second, c2)
         for i in range(first.start[c1], first.start[c1 + 1]):
             a = first.value[i]
-            for k in range(second.start[c2], second.start[c2 + 1]):
-                b = second.value[k]
-                at, w = place[0][a] + place[1][b], weight[0][a] * weight[1][b]
-                for t in range(len(pieces.first)):
+            for t in range(len(pieces.first)):
+                w = pieces.likelihood[t] * weight[0][a]
+                low, high = _common(pieces, t, place[0][a], place[1], second, c2, last)
+                of_all = _add_factors(last, low, high, w * of_c2, of_code, single, from_here, begun)
+                laws[0][a] += of_all
+                laws[3][t] += of_all
+                for k in range(second.start[c2], second.start[c2 + 1]):
+                    b = second.value[k]
+                    at, w_b = place[0][a] + place[1][b], w * weight[1][b]
                     m = last.start[_clipped(pieces.first[t] - at, places)]
                     stop = last.start[_clipped(pieces.stop[t] - at, places)]
-                    while m < stop:
-                        end = min(last.end[m], stop)
-                        p = pieces.likelihood[t] * w * of_code[last.code[m]]
-                        inside = _weight_between(last, m, end)
-                        if end - m > 1:
-                            from_here[m] += p
-                            from_here[end] -= p
-                            begun[m] += 1
-                            begun[end] -= 1
-                        else:
-                            single[m] += p
-                        laws[0][a] += p * inside
-                        laws[1][b] += p * inside
-                        laws[3][t] += p * inside
-                        m = end
+                    of_b = _add_factors(last, m, min(low, stop), w_b, of_code, single, from_here, begun)
+                    of_b += _add_factors(last, max(high, m), stop, w_b, of_code, single, from_here, begun)
+                    laws[0][a] += of_b
+                    laws[3][t] += of_b
+                    laws[1][b] += of_b + (of_all * (weight[1][b] / of_c2) if of_c2 > 0.0 else 0.0)
         for m in range(begin, run):
             of_code[code[2, m]] = 0.0
     here, n_ranges = 0.0, 0

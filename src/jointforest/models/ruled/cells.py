@@ -216,7 +216,8 @@ class CoordinateCells:
         source = self.coordinates.sources[j]
         values = np.column_stack([term.values(self.value[rows]) for term in source.terms])
         unknown = np.isnan(values)
-        rest = source.constant + np.where(unknown, 0.0, values) @ np.array([term.coefficient for term in source.terms])
+        added = np.where(unknown, 0.0, values) * np.array([term.coefficient for term in source.terms])
+        rest = source.constant + self._known_within(j, rows, unknown, added) + added.sum(axis=1)
         none = np.flatnonzero(~unknown.any(axis=1))
         if len(none):
             self._compare(j, rows[none], rest[none])
@@ -228,6 +229,20 @@ class CoordinateCells:
                 solve(j, term, rows[only], rest[only])
                 done.append(rows[only])
         return np.concatenate(done)
+
+    def _known_within(self, j: int, rows: np.ndarray, unknown: np.ndarray, added: np.ndarray) -> np.ndarray:
+        """What known sums, all terms of which are terms of sum j, add to it (n,); these terms then count as known, and
+        add nothing on their own. ``unknown`` and ``added`` (n, t) are changed."""
+        # The known sum itself is still to be applied. So is only one of two sums that are a part of each other.
+        out, is_told = np.zeros(len(rows)), np.zeros(unknown.shape, bool)
+        for k, ratio, is_theirs in self.coordinates.within.get(j, ()):
+            is_pending = self.pending[rows, self.coordinates.sums.index(k)]
+            told = is_pending & ~np.isnan(self.said[rows, k]) & ~is_told[:, is_theirs].any(axis=1)
+            rest = np.nan_to_num(self.said[rows, k]) - self.coordinates.sources[k].constant
+            out += np.where(told, ratio * rest, 0.0)
+            is_told |= told[:, None] & is_theirs
+        unknown[is_told], added[is_told] = False, 0.0
+        return out
 
     def tolerance(self, j: int) -> float:
         """By how much a known value may miss the sum j, before it is rounded to a grid."""

@@ -182,6 +182,28 @@ class Coordinates:
         found = [j for j, source in enumerate(self.sources) if j not in self.plain and not source.is_member]
         return tuple(sorted(found, key=lambda j: (len(self.sources[j].terms), j)))
 
+    @cached_property
+    def within(self) -> dict[int, list[tuple[int, float, np.ndarray]]]:
+        """The sums that are a part of each sum, those of most terms first: number, factor, and which terms are theirs.
+
+        Only sums on a grid that hold without rounding, and without a tolerance, are such parts."""
+        exact = [k for k in self.sums if self.schema.columns[k].step > 0.0 and self._is_plain_sum(k)]
+        found: dict[int, list[tuple[int, float, np.ndarray]]] = {}
+        for j in self.sums:
+            terms = self.sources[j].terms
+            for k in reversed(exact):
+                of_k = {term.at: term.coefficient for term in self.sources[k].terms}
+                ratio = {term.coefficient / of_k[term.at] for term in terms if term.at in of_k and term.table is None}
+                is_theirs = np.array([term.at in of_k and term.table is None for term in terms])
+                if j != k and len(of_k) > 1 and is_theirs.sum() == len(of_k) and len(ratio) == 1:
+                    found.setdefault(j, []).append((k, ratio.pop(), is_theirs))
+        return found
+
+    def equal_sums(self, j: int) -> list[int]:
+        """Numbers of the other sums that have the same terms as sum j, so that they differ from it by a constant."""
+        of_j = self.within.get(j, [])
+        return [k for k, ratio, is_theirs in of_j if ratio == 1.0 and is_theirs.all() and self._is_plain_sum(j)]
+
     @property
     def adds_numbers(self) -> bool:
         """Whether a column is a sum of two or more coordinates of numbers."""
@@ -218,8 +240,10 @@ class Coordinates:
     def gaps(self) -> dict[int, int]:
         """The coordinate of the gap of each column that an order makes of another column, by numbers."""
         taken = {*self.plain.values(), *self.compounds, *(at for of in self.absences for at in (of.where, of.besides))}
+        ordered = {name for rule in self.enforced if isinstance(rule, Order) for name in rule.columns}
         found: dict[int, int] = {}
-        for j in self.sums:
+        # A column of an order comes before those that are only equal to it, or to a sum of it, in some rows.
+        for j in sorted(self.sums, key=lambda j: self.schema.columns[j].name not in ordered):
             own = [term.at for term in self.sources[j].terms if term.at not in taken]
             if own:
                 found[j] = own[-1]

@@ -21,7 +21,7 @@ _MOST_PLACES = 1 << 16
 """Most steps of the lattice in a part."""
 _MOST_OF_TWO = 1 << 22
 """The same of a sum of two parts, whose values are taken by their codes."""
-_MOST_PIECES = 1 << 19
+_MOST_PIECES = 1 << 21
 """Most steps in the shorter of two parts, times the number of intervals that the total may lie in."""
 _MOST_PAIRS = 1 << 18
 """Most pairs of places of the two shorter of three parts."""
@@ -100,6 +100,9 @@ class Linker:
         least = self._least(cells, i, j, lattice, values)
         size = sum(top for _, _, top in added) + 1
         first, likelihood = self._likelihood(cells, i, j, least, lattice.step, size)
+        for k in self.coordinates.equal_sums(j):
+            other = self._likelihood(cells, i, k, self._least(cells, i, k, lattice, values), lattice.step, size)
+            first, likelihood = _both(first, likelihood, *other)
         log_like = [self._log_like(cells, i, term.at, x) for term, x in zip(lattice.terms, values, strict=True)]
         columns = tuple(term.at for term in lattice.terms)
         return LinkedSum(columns, tuple(values), tuple(log_like), tuple(x for x, _, _ in added), first, likelihood)
@@ -203,12 +206,25 @@ class Linker:
             if region.runs and not region.atoms:  # most totals are outside of the region
                 ends = (np.array([region.runs[0][0], region.runs[-1][1]]) - least) / step
                 first, last = (int(np.clip(end, 0, size)) for end in (ends[0] - _ASIDE, ends[1] + _ASIDE))
-            made = self.coordinates.made(j, least + step * np.arange(first, last))
-            return first, np.exp(log_likelihoods(column, region, made))
+            # Made values ascend with the totals, so that likelihoods change only near the ends of runs, and near atoms.
+            marks = (np.array([*np.ravel(region.runs), *column.atoms]) - least) / step
+            wide = math.ceil(column.step / step + _ASIDE)
+            near = np.floor(marks[np.isfinite(marks)])[:, None] + np.arange(-wide, wide + 2)
+            places = np.unique(np.clip(np.append(near, first), first, max(last - 1, first)))
+            log_like = log_likelihoods(column, region, self.coordinates.made(j, least + step * places))
+            return first, np.exp(np.repeat(log_like, np.diff(places, append=last).astype(np.int64)))
         tolerance = cells.tolerance(j)
         low, high = (np.clip((said + sign * tolerance - least) / step, 0, size) for sign in (-1.0, 1.0))
         places = np.arange(max(int(low) - 1, 0), min(int(high) + 2, size))
         return int(places[0]) if len(places) else 0, cells.fits(j, least + step * places, said).astype(float)
+
+
+def _both(first: int, likelihood: np.ndarray, other_first: int, other: np.ndarray) -> tuple[int, np.ndarray]:
+    """The product of two likelihoods of totals, as the place of its first total and the likelihood from there on."""
+    start, stop = max(first, other_first), min(first + len(likelihood), other_first + len(other))
+    if start >= stop:
+        return 0, np.zeros(1)
+    return start, likelihood[start - first : stop - first] * other[start - other_first : stop - other_first]
 
 
 def _grid(column: Column, low: float, high: float) -> np.ndarray:

@@ -417,7 +417,7 @@ class RuledPosterior(PosteriorState):
                 mass = np.bincount(place.reshape(-1), np.nan_to_num(row), len(value))
                 found.append(Points(column, value, mass) if mass.sum() > 0.0 else None)
             return found
-        if self.rows.sums is not None and j != self.rows.column:
+        if self.rows.sums is not None and j not in (self.rows.column, *self.coordinates.equal_sums(self.rows.column)):
             return self.spread_out._sums(j)
         for i, x in enumerate(self.evidence.value[:, j].tolist()):
             mine = np.flatnonzero((self.rows.owner == i) & (np.nan_to_num(self.share) > 0.0))

@@ -150,9 +150,10 @@ def spread_out(coordinates: Coordinates, inner: Distribution, evidence: Evidence
 def _with_sums(linker: Linker, cells: CoordinateCells, few: int) -> tuple[np.ndarray, CoordinateRows | None]:
     """Which rows, all of one pattern, have a linked sum, and these with it; None if there are none."""
     none = np.empty(0, np.int64)
-    if cells.pending[0].sum() != 1:
+    pending = [cells.coordinates.sums[k] for k in np.flatnonzero(cells.pending[0]).tolist()]
+    column = pending[0]
+    if not set(pending[1:]).issubset(cells.coordinates.equal_sums(column)):
         return none, None
-    column = cells.coordinates.sums[int(np.argmax(cells.pending[0]))]
     sums = linker.sums(cells, column)
     is_fast = [one is not None and _is_fast(one, few) for one in sums]
     sums = [one for one, is_one in zip(sums, is_fast, strict=True) if is_one]
