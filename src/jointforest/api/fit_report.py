@@ -30,6 +30,7 @@ class CandidateReport:
     log_density: float
     seconds: float
     told_apart: float = math.nan
+    answers: float = math.nan
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,10 @@ from ..adversarial.adversarial_forest import AdversarialForest
 from ..base import TableRows
 from ..hidden_tree.constants import FIXED as HIDDEN
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
+from ..joint_tree.joint_tree import JointTree
 from .constants import FIXED
+
+Learner = AdversarialForest | HiddenTreeForest | JointTree
 
 
 class Budget(NamedTuple):
@@ -121,7 +124,7 @@ class Candidate(NamedTuple):
     """
 
     name: str
-    learner: AdversarialForest | HiddenTreeForest
+    learner: Learner
     seconds_per_row: float
     is_for_draws: bool = False
 
@@ -139,10 +142,12 @@ def candidates(
     is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
-    row = FIXED.forest_seconds * d
-    trees = FIXED.most_trees if FIXED.most_trees * n * row <= FIXED.little_share * budget.seconds else budget.n_trees
+    listed = [Candidate("joint tree", JointTree(), FIXED.joint_tree_seconds * d)]
     least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
-    listed = [Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least), row * trees)]
+    row = FIXED.forest_seconds * d
+    is_quick = FIXED.most_trees * n * row <= FIXED.little_share * budget.seconds
+    trees = FIXED.most_trees if is_quick else budget.n_trees
+    listed.append(Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least), row * trees))
     if budget.n_chow_liu:
         learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu")
         listed.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))
@@ -210,7 +215,7 @@ def _hidden_seconds(d: int, states: int, passes: int) -> float:
 
 
 def learn(
-    learner: AdversarialForest | HiddenTreeForest,
+    learner: Learner,
     schema: Schema,
     cells: np.ndarray,
     seed: int,
@@ -226,4 +231,6 @@ def learn(
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings, ranges))
     rows = TableRows(schema, kernel_columns(schema), cells, cells, ranges=ranges).completed(None, seed)
+    if isinstance(learner, JointTree):  # which chooses its leaves by what it would lose
+        return learner._learn_and_compare(rows, None, seed)[0]
     return learner._learn(rows, None, seed)

@@ -22,11 +22,11 @@ from ...inference.sampling import sample
 from ...models.base import Distribution
 from ...models.mixture import mix
 from ...runtime import progress
-from ..adversarial.adversarial_forest import AdversarialForest
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..hidden_tree.missing_cells import columns_explain
 from ..rules import Reduced
-from .budget import Budget, Candidate, candidates, learn
+from .answers import Answers, Pairs, answers, joined, pairs_of, score
+from .budget import Budget, Candidate, Learner, candidates, learn
 from .constants import FIXED
 from .folds import Fold, known_levels, pick_rows, split_folds
 from .matching import is_nearer, matched_distances, matching_costs, spreads
@@ -81,16 +81,29 @@ class Task(NamedTuple):
             and (self.with_factors or getattr(one.learner, "start", "") != "factors")
         ]
 
-    def learn(
-        self, learner: AdversarialForest | HiddenTreeForest, cells: np.ndarray, ranges: Ranges | None = None
-    ) -> Distribution:
+    def learn(self, learner: Learner, cells: np.ndarray, ranges: Ranges | None = None) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
+        return self.ruled(self.learn_reduced(learner, cells, ranges))
+
+    def learn_reduced(self, learner: Learner, cells: np.ndarray, ranges: Ranges | None = None) -> Distribution:
+        """The model of rows of the table (n, d) without what its rules determine."""
         seed, reduced = self.seed_of_learners(), self.reduced
         if reduced is None:
             return learn(learner, self.schema, cells, seed, ranges)
-        return reduced.ruled(
-            learn(learner, reduced.schema, reduced.of_rows(cells), seed, reduced.ranges_of(self.schema, ranges))
-        )
+        ranges = reduced.ranges_of(self.schema, ranges)
+        return learn(learner, reduced.schema, reduced.of_rows(cells), seed, ranges)
+
+    def ruled(self, model: Distribution) -> Distribution:
+        """The model of the table's rows, from one of rows without what its rules determine."""
+        return model if self.reduced is None else self.reduced.ruled(model)
+
+    def pairs(self) -> Pairs | None:
+        """What candidates are asked about validation rows; None where only the likelihood counts."""
+        if self.objective != "draws":
+            return None
+        if self.reduced is None:
+            return pairs_of(self.schema, self.cells, self.seed)
+        return pairs_of(self.reduced.schema, self.reduced.of_rows(self.cells), self.seed)
 
     def without_those_that_lose(self) -> Task:
         """The task without learners that would not keep which cells are missing, or a value far from all others."""
@@ -126,7 +139,7 @@ class Recipe(NamedTuple):
     weight : float64 array (K,). Of each in the mixture.
     """
 
-    learners: tuple[AdversarialForest | HiddenTreeForest, ...]
+    learners: tuple[Learner, ...]
     weight: np.ndarray
 
     def learn(self, schema: Schema, cells: np.ndarray, seed: int) -> Distribution:
@@ -183,7 +196,9 @@ def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
     compared, left_out = _compare_all(task, splits)
     may_mix = len(splits[0].learn) >= FIXED.share_to_mix * len(task.cells)
     decision = decide(compared, len(task.schema.columns), task.seed, may_mix)
-    reports = [CandidateReport(one.candidate.name, one.mean, one.seconds, one.told_apart) for one in compared]
+    reports = [
+        CandidateReport(one.candidate.name, one.mean, one.seconds, one.told_apart, one.answered) for one in compared
+    ]
     if not np.isnan(decision.mixture):
         reports.append(CandidateReport("mixture", decision.mixture, 0.0))
     ending = _in_time(task, compared, decision, splits)
@@ -271,6 +286,7 @@ class Compared(NamedTuple):
         take memory.
     costs : tuple of arrays. Of each split, distances of draws to held-out rows (`matching_costs`), where a candidate is
         chosen by them.
+    answers : Answers, optional. About some of the validation rows.
     """
 
     candidate: Candidate
@@ -279,10 +295,16 @@ class Compared(NamedTuple):
     seconds: float
     models: tuple[Distribution, ...]
     costs: tuple[np.ndarray, ...] = ()
+    answers: Answers | None = None
 
     @property
     def mean(self) -> float:
         return float(self.log_density.mean())
+
+    @property
+    def answered(self) -> float:
+        """Score of its answers; NaN where none were asked for."""
+        return np.nan if self.answers is None else score([self.answers], np.ones(1))
 
 
 def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[str]]:
@@ -292,6 +314,7 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[
     budget, speed = task.budget, 1.0
     compared: list[Compared] = []
     left_out: list[str] = []
+    pairs = task.pairs()
     for k in range(len(task.candidates(budget))):
         # a slower machine has smaller candidates, as many and in the same order
         candidate = task.candidates(budget._replace(seconds=budget.seconds / speed))[k]
@@ -301,7 +324,7 @@ def _compare_all(task: Task, splits: list[Split]) -> tuple[list[Compared], list[
         if budget.is_clock:
             _compile(candidate)
         with progress.part(_BAR * candidate.seconds_per_row * rows):
-            one = compare_candidate(candidate, task, splits)
+            one = compare_candidate(candidate, task, splits, pairs)
         if budget.is_clock:
             speed = one.seconds / (rows * candidate.seconds_per_row)
         compared.append(one)
@@ -314,7 +337,7 @@ def _compile(candidate: Candidate) -> None:
     clone(candidate.learner).fit(np.random.default_rng(0).standard_normal((20, 2)))
 
 
-def compare_candidate(candidate: Candidate, task: Task, splits: list[Split]) -> Compared:
+def compare_candidate(candidate: Candidate, task: Task, splits: list[Split], pairs: Pairs | None) -> Compared:
     """Learn a candidate from each split, and validate it."""
     start = time.monotonic()
     schema, seed = task.schema, task.seed_of_learners()
@@ -323,19 +346,26 @@ def compare_candidate(candidate: Candidate, task: Task, splits: list[Split]) -> 
     log_densities, costs = [], []
     is_matched = any(one.is_for_draws for one in task.candidates(task.budget))
     spread = spreads(schema, task.cells)
+    each_answers = []
     for split in splits:
-        model = task.learn(candidate.learner, split.learn)
+        reduced = task.learn_reduced(candidate.learner, split.learn)
+        model = task.ruled(reduced)
         if task.folds or not models:
             models.append(model)
         held = known_levels(split.learn, split.held, is_categorical)
         log_densities.append(model.log_density(build(schema, held)))
+        if pairs is not None:
+            asked = held[some(len(held), FIXED.answered_rows, np.random.default_rng(seed))]
+            asked = asked if task.reduced is None else task.reduced.of_rows(asked)
+            each_answers.append(answers(reduced, pairs, asked))
         if is_matched:
             drawn = sample(model, build(model.schema, n=1), FIXED.matched_rows, seed, False)
             costs.append(matching_costs(schema, drawn, split.held, spread))
     seconds = time.monotonic() - start
     is_scored = len(splits) == 1 and task.objective == "draws"
-    score = _score(models[0], splits[0].learn, seed) if is_scored else np.nan
-    return Compared(candidate, np.concatenate(log_densities), score, seconds, tuple(models), tuple(costs))
+    told = _score(models[0], splits[0].learn, seed) if is_scored else np.nan
+    found = joined(each_answers) if each_answers else None
+    return Compared(candidate, np.concatenate(log_densities), told, seconds, tuple(models), tuple(costs), found)
 
 
 def _score(model: Distribution, learned: np.ndarray, seed: int) -> float:
@@ -358,7 +388,7 @@ class Decision(NamedTuple):
 
     weight : float64 array (K,). Of each candidate.
     best : int. Number of the best one alone.
-    mixture : float. Mean log-density of the mixture; NaN where there is none.
+    mixture : float. Mean log-density of the best mixture; NaN where none was tried.
     """
 
     weight: np.ndarray
@@ -367,75 +397,101 @@ class Decision(NamedTuple):
     why: str
 
 
+def value(compared: Sequence[Compared], weight: np.ndarray, d: int) -> float:
+    """Validation score of a mixture of candidates with weight (K,): log-likelihood a row of d columns over d, and the
+    score of answers about pairs of columns, where these are asked for."""
+    table = np.column_stack([one.log_density for one in compared])
+    found = [one.answers for one in compared if one.answers is not None]
+    of_answers = score(found, weight) if len(found) == len(compared) else 0.0
+    return float(members_log_density(table, weight).mean()) / d + of_answers
+
+
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
-    """The weights of candidates for a table of d columns: those of `decide_by_likelihood`, or fewer beside another."""
+    """The weights of candidates for a table of d columns: those of `decide_by_score`, or fewer beside another."""
     # The last candidate may be one for draws. It has the largest weight with which draws are nearer to held-out rows,
-    # and the validation log-likelihood is as high but for what a mixture must gain.
+    # and the validation score is as high but for what a mixture must gain.
     if not compared[-1].candidate.is_for_draws or len(compared) == 1:
-        return decide_by_likelihood(compared, d, seed, may_mix)
-    decision = decide_by_likelihood(compared[:-1], d, seed, may_mix)
+        return decide_by_score(compared, d, may_mix)
+    decision = decide_by_score(compared[:-1], d, may_mix)
     without = decision._replace(weight=np.append(decision.weight, 0.0))
     if not may_mix:
         return without
-    table = np.column_stack([one.log_density for one in compared])
 
     def distance(weight: np.ndarray) -> np.ndarray:
         each = zip(*(one.costs for one in compared), strict=True)
         return np.concatenate([matched_distances(costs, weight, seed) for costs in each])
 
-    least, before = members_log_density(table, without.weight).mean(), distance(without.weight)
-    for share in FIXED.shares_of_factors:
+    least, before = value(compared, without.weight, d), distance(without.weight)
+    for share in FIXED.shares:
         weight = np.append((1.0 - share) * decision.weight, share)
-        now = float(members_log_density(table, weight).mean())
-        if now >= least - FIXED.mixture_gain * d and is_nearer(after := distance(weight), before):
+        now = value(compared, weight, d)
+        if now >= least - FIXED.mixture_gain and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
-            why = (
-                f"draws {nearer:.1%} nearer to validation rows, at a log-likelihood of {now - least:+.3f} nats per row"
-            )
-            return Decision(weight, decision.best, now, why)
+            why = f"draws {nearer:.1%} nearer to validation rows, at a score of {now - least:+.3f}"
+            return Decision(weight, decision.best, _mean_log_density(compared, weight), why)
     return without
 
 
-def decide_by_likelihood(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
+def decide_by_score(compared: list[Compared], d: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns: one has all, or a mixture is better by enough."""
-    # A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its validation
-    # log-likelihood: a forest in a mixture may raise the likelihood and weaken the dependence of the columns.
-    means = np.array([one.mean for one in compared])
-    is_good = have_good_draws(np.array([one.told_apart for one in compared]))
-    best = int(np.where(is_good, means, -np.inf).argmax())
-    alone = np.eye(len(means))[best]
-    if len(means) == 1:
-        return Decision(alone, best, np.nan, "the only candidate")
-    used = np.flatnonzero(is_good)
+    # A candidate whose draws a classifier tells from the rows more easily has weight 0, whatever its score: a forest in
+    # a mixture may raise the likelihood and weaken the dependence of the columns.
+    has_draws, has_answers = have_good_draws(compared), have_good_answers(compared)
+    is_good = has_draws & has_answers if (has_draws & has_answers).any() else has_draws
+    each = np.eye(len(compared))
+    alone = np.array([value(compared, weight, d) for weight in each])
+    best = int(np.where(is_good, alone, -np.inf).argmax())
+    if len(compared) == 1:
+        return Decision(each[0], 0, np.nan, "the only candidate")
+    used = np.flatnonzero(is_good).tolist()
     if len(used) == 1:
-        other = max((one.told_apart, one.candidate.name) for one in compared[:best] + compared[best + 1 :])
-        scores = f"score {compared[best].told_apart:.2f}; next {other[0]:.2f}"
-        why = f"rows drawn are the hardest to tell from the table's ({scores})"
-        return Decision(alone, best, np.nan, why)
-    table = np.column_stack([compared[k].log_density for k in used.tolist()])
-    gap = means[best] - np.delete(means[used], used.searchsorted(best)).max()
-    better = f"validation log-likelihood better by {gap:.3f} nats per row than the next"
-    if len(used) < len(means):
+        why = "its answers about pairs of columns are the best"
+        if np.count_nonzero(has_draws) == 1:
+            other = max(one.told_apart for one in compared[:best] + compared[best + 1 :])
+            scores = f"score {compared[best].told_apart:.2f}; next {other:.2f}"
+            why = f"rows drawn are the hardest to tell from the table's ({scores})"
+        return Decision(each[best], best, np.nan, why)
+    gap = alone[best] - max(alone[k] for k in used if k != best)
+    better = f"validation score better by {gap:.3f} than the next"
+    if not has_draws.all():
         better += f" whose draws are as hard to tell from the table's (score {compared[best].told_apart:.2f})"
-    if not may_mix or len(table) < 4:
-        return Decision(alone, best, np.nan, better)
-    mixture = float(validate_mixture(table, seed).mean())
-    gain = mixture - means[best]
-    if gain > FIXED.mixture_gain * d:
-        weight = np.zeros(len(means))
-        weight[used] = sparse_weights(table)
-        if np.count_nonzero(weight) > 1:
-            return Decision(
-                weight, best, mixture, f"a mixture is better by {gain:.3f} nats per row than the best alone"
-            )
-    return Decision(alone, best, mixture, f"{better}; a mixture would add less than {FIXED.mixture_gain * d:.2f}")
+    if not may_mix or len(compared[0].log_density) < FIXED.fewest_to_mix:
+        return Decision(each[best], best, np.nan, better)
+    weight, now, mixture = each[best], alone[best], np.nan
+    while True:  # the share of one more candidate, or a larger one, that is best
+        tried = [(1.0 - share) * weight + share * each[k] for k in used for share in FIXED.shares]
+        found = np.array([value(compared, one, d) for one in tried])
+        top = int(found.argmax())
+        if np.isnan(mixture):
+            mixture = _mean_log_density(compared, tried[top])
+        if not found[top] > now + FIXED.mixture_gain:
+            break
+        weight, now = tried[top], found[top]
+    if np.count_nonzero(weight) > 1:
+        why = f"validation score better by {now - alone[best]:.3f} than that of the best alone"
+        return Decision(weight, best, _mean_log_density(compared, weight), why)
+    return Decision(weight, best, mixture, f"{better}; a mixture would add less than {FIXED.mixture_gain}")
 
 
-def have_good_draws(score: np.ndarray) -> np.ndarray:
+def _mean_log_density(compared: Sequence[Compared], weight: np.ndarray) -> float:
+    """Mean validation log-density of a mixture."""
+    return float(members_log_density(np.column_stack([one.log_density for one in compared]), weight).mean())
+
+
+def have_good_draws(compared: Sequence[Compared]) -> np.ndarray:
     """Which candidates' told-apart scores (K,) are as good as the best, but for noise; all if one is not known."""
-    if np.isnan(score).any():
-        return np.ones(len(score), bool)
-    is_good: np.ndarray = score >= score.max() - FIXED.told_apart_tolerance
+    found = np.array([one.told_apart for one in compared])
+    if np.isnan(found).any():
+        return np.ones(len(found), bool)
+    is_good: np.ndarray = found >= found.max() - FIXED.told_apart_tolerance
+    return is_good
+
+
+def have_good_answers(compared: Sequence[Compared]) -> np.ndarray:
+    """Which candidates' answers (K,) about partners drawn by chance are as good as the best, but for noise."""
+    # a tree may keep the strongest dependence well, and lose all others
+    found = np.array([0.0 if one.answers is None else score([one.answers], np.ones(1), True) for one in compared])
+    is_good: np.ndarray = found >= found.max() - FIXED.answers_tolerance
     return is_good
 
 
@@ -502,24 +558,3 @@ def members_log_density(log_density: np.ndarray, weight: np.ndarray) -> np.ndarr
     with np.errstate(divide="ignore"):
         log_mixture: np.ndarray = np.logaddexp.reduce(log_density[:, used] + np.log(weight[used]), axis=1)
     return log_mixture
-
-
-def sparse_weights(log_density: np.ndarray) -> np.ndarray:
-    """As `mixture_weights`, with 0 for members that would have next to none."""
-    weight = np.zeros(log_density.shape[1])
-    used = np.arange(len(weight))
-    while True:
-        weights = mixture_weights(log_density[:, used])
-        if len(used) == 1 or weights.min() >= FIXED.least_weight:
-            weight[used] = weights
-            return weight
-        used = np.delete(used, weights.argmin())
-
-
-def validate_mixture(log_density: np.ndarray, seed: int) -> np.ndarray:
-    """Log-density (n,) of each validation row by the mixture whose weights were found on the other half of the rows."""
-    half = np.random.default_rng(seed).permutation(len(log_density)) % 2 == 0
-    found = np.empty(len(log_density))
-    for side in (half, ~half):
-        found[side] = members_log_density(log_density[side], sparse_weights(log_density[~side]))
-    return found

@@ -15,11 +15,11 @@ class Constants:
     """Cells that are compared; of wide tables fewer rows are, but `told_apart_rows` at least."""
     em_steps: int = 1_000
     """Most steps of EM for the weights of a mixture. The mean is concave, so the bound only ends rounding noise."""
-    least_weight: float = 0.02
-    """Weight below which a member is left out of a mixture: it costs as much time as the others."""
     mixture_gain: float = 0.01
-    """Nats a column by which a mixture must be better: it takes longer to ask, and its draws are told apart more
-    easily."""
+    """Score (`choose.value`) by which a mixture must be better: it takes longer to ask, and its draws are told apart
+    more easily."""
+    fewest_to_mix: int = 4
+    """Validation rows below which no mixture is tried."""
     told_apart_tolerance: float = 0.05
     """Told-apart score by which a candidate may be worse than the best: three standard errors of 2,400 rows' score."""
     held_share: float = 0.2
@@ -56,6 +56,21 @@ class Constants:
     """The same share where candidates are compared in folds, as all folds learn before."""
     little_share: float = 0.02
     """Share of the budget that counts as no time: forests that take less have `most_trees`."""
+    answered_rows: int = 400
+    """Validation rows of a split about which each candidate is asked."""
+    answers_tolerance: float = 0.02
+    """Score of answers about partners drawn by chance by which a candidate may be worse than the best."""
+    asked_columns: int = 50
+    """Columns about which each candidate is asked; of wide tables so many by chance."""
+    asked_by_chance: int = 3
+    """Columns, drawn by chance, that are given in such questions, beside the one on which a column depends most."""
+    rows_of_dependence: int = 4_000
+    """Rows by which the strength of dependence is judged."""
+    noise: float = 0.1
+    """Standard deviation of an error that is added to each number, over the spread of its column: the scores of columns
+    that are almost functions of others would outweigh all others."""
+    most_errors: float = 5.0
+    """Most standard deviations by which an answer is off: a row counts no more, so that one row decides nothing."""
     most_trees: int = 100
     """Trees of an adversarial forest where there is time, as in the best budget."""
     smoothing: float = 30.0
@@ -63,6 +78,8 @@ class Constants:
     of fewer than 3,000 rows have a lower held-out log-density."""
     forest_seconds: float = 2.5e-7
     """Seconds for a cell of a tree of an adversarial forest, measured on two cores of 2020."""
+    joint_tree_seconds: float = 1e-4
+    """Seconds for a cell of a joint tree, measured on two cores of 2020."""
     cell_seconds: float = 1.7e-6
     """Seconds for a cell in a pass of a hidden tree, without its matrix products; measured on the same."""
     product_seconds: float = 9e-11
@@ -71,9 +88,8 @@ class Constants:
     """Seconds for a cell and a state of a hidden tree of factors; measured on the same."""
     numbers_of_factors: float = 0.5
     """Share of columns that are numbers from which on a hidden tree of factors is a candidate."""
-    shares_of_factors: tuple[float, ...] = (0.9, 0.75, 0.6, 0.45, 0.3, 0.15)
-    """Weights of hidden trees of factors that are tried, beside those of the other candidates, which give rows that no
-    factors explain a positive density."""
+    shares: tuple[float, ...] = (0.9, 0.75, 0.6, 0.45, 0.3, 0.15)
+    """Weights of a candidate that are tried, beside those of the candidates that are already in the mixture."""
     matched_rows: int = 400
     """Draws of each candidate that are matched with held-out rows; the time is that of the cube."""
     nearer_errors: float = 1.0
