@@ -35,7 +35,8 @@ def blocks(n: int, seed: int) -> pd.DataFrame:
 
 
 def hidden_share(joint: jf.Joint) -> float:
-    return sum(weight for name, weight in joint.fitted_by.chosen.items() if "hidden" in name)
+    """The weight of candidates that learn hidden trees: a joint tree of one leaf has one with Chow-Liu leaves."""
+    return sum(weight for name, weight in joint.fitted_by.chosen.items() if "adversarial" not in name)
 
 
 def test_independent_blocks_want_a_hidden_tree() -> None:
@@ -49,7 +50,9 @@ def test_independent_blocks_want_a_hidden_tree() -> None:
 
 def test_draws_are_told_from_the_rows_of_middling_tables() -> None:
     joint = jf.fit(blocks(3_000, 0), budget="fast", random_state=0)
-    forest, hidden = joint.fitted_by.candidates[:2]
+    forest, hidden = (
+        next(one for one in joint.fitted_by.candidates if name in one.name) for name in ("adversarial", "hidden")
+    )
     assert forest.told_apart < 0.6 < 0.8 < hidden.told_apart
     assert hidden_share(joint) == 1.0
     assert "told apart" in str(joint.fitted_by)
@@ -110,7 +113,7 @@ def test_a_budget_too_short_gives_the_best_so_far(penguins: pd.DataFrame) -> Non
     with pytest.warns(UserWarning, match=r"budget=1e-06 was too short: left out .*hidden tree.*, 3.. of 344 rows"):
         joint = jf.fit(penguins, budget=1e-6, random_state=0)
     assert list(joint.fitted_by.chosen.values()) == [1.0]
-    assert len(joint.fitted_by.left_out) == 3
+    assert len(joint.fitted_by.left_out) == 4
     assert np.isfinite(joint.log_density(penguins)).all()
 
 
@@ -145,7 +148,11 @@ def test_verbose_tells_and_ends_with_the_headline(penguins: pd.DataFrame, capsys
 def test_frames_of_all_libraries(library: str, joint: jf.Joint) -> None:
     frame = jf.datasets.load_penguins(library)
     mine = jf.fit(frame, budget="fast", random_state=0)
-    found, expected = ({one.name: one.log_density for one in of.fitted_by.candidates} for of in (mine, joint))
+    found, expected = (
+        # a joint tree splits levels in their order
+        {one.name: one.log_density for one in of.fitted_by.candidates if one.name != "joint tree"}
+        for of in (mine, joint)
+    )
     assert found == pytest.approx(expected, abs=0.1)  # levels in another order may change a choice between near equals
     assert type(mine.sample(2, random_state=0)) is type(frame)
 

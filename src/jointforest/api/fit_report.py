@@ -24,6 +24,10 @@ class CandidateReport:
     told_apart : float
         Two-sample score of its draws and the learned rows, by scikit-learn's boosting: 1 if they cannot be separated.
         NaN where few rows are compared on, and of a mixture.
+    answers : float
+        Mean score of answers about a column given another one, on the validation rows, higher is better: of numbers the
+        score of Dawid and Sebastiani, which rests on mean and variance, and of levels the log-probability. NaN with
+        ``objective="likelihood"``, and of a mixture.
     """
 
     name: str
@@ -80,6 +84,15 @@ class FitReport:
         return f"{text}; {what} as missing ({each})"
 
     @property
+    def _scores(self) -> dict[str, dict[str, float]]:
+        """Of each score that is known, those of all candidates."""
+        each = {
+            "answers": {one.name: one.answers for one in self.candidates},
+            "told apart": {one.name: one.told_apart for one in self.candidates},
+        }
+        return {name: of for name, of in each.items() if not all(map(math.isnan, of.values()))}
+
+    @property
     def _ends(self) -> list[str]:
         """The last lines: what was left out, and how the joint compares with counts."""
         left_out = [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
@@ -88,13 +101,12 @@ class FitReport:
     def __str__(self) -> str:
         width = max((len(one.name) for one in self.candidates), default=0)
         lines = [f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; compared on {self.held_out}"]
-        is_told = any(not math.isnan(one.told_apart) for one in self.candidates)
         if self.candidates:
-            score = f"  {'told apart':>10}" if is_told else ""
-            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}{score}")
+            names = "".join(f"  {name:>10}" for name in self._scores)
+            lines.append(f"  {'candidate':<{width}}  {'log-density':>12}  {'seconds':>8}{names}")
         for one in self.candidates:
-            score = "" if math.isnan(one.told_apart) else f"  {one.told_apart:>10.2f}"
-            lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}{score}")
+            scores = "".join(f"  {_score_text(values[one.name]):>10}" for values in self._scores.values())
+            lines.append(f"  {one.name:<{width}}  {one.log_density:>12.4f}  {one.seconds:>8.2f}{scores}".rstrip())
         lines.append(f"chosen: {self.in_words}")
         return "\n".join(lines + self._ends)
 
@@ -103,7 +115,6 @@ class FitReport:
     def _repr_html_(self) -> str:
         best = max((one.log_density for one in self.candidates), default=0.0)
         behind = max((best - one.log_density for one in self.candidates), default=0.0) or 1.0
-        is_told = any(not math.isnan(one.told_apart) for one in self.candidates)
         header = ["candidate", "weight", "", "log-density (nats)", "behind the best", "", "seconds"]
         rows = []
         for one in self.candidates:
@@ -111,11 +122,20 @@ class FitReport:
             name = Html(f"<b>{html.words(one.name)}</b>") if weight else one.name
             row = [name, f"{weight:.2f}" if weight else "", Html(svg.bar_svg(weight)), f"{one.log_density:.4f}"]
             row += [f"{gap:.4f}", Html(svg.step(0.0, -gap, -behind, 0.0)), f"{one.seconds:.1f}"]
-            score = "" if math.isnan(one.told_apart) else f"{one.told_apart:.2f}"
-            rows.append([*row, score] if is_told else row)
+            rows.append([*row, *(_score_text(values[one.name]) for values in self._scores.values())])
         lines = [f"chosen: {self.in_words}"]
         lines += self._ends
-        lines += ["told apart: score of a two-sample test on draws, 1 if they cannot be told from the table"] * is_told
+        lines += [f"{name}: {_SCORES[name]}" for name in self._scores]
         title = f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; compared on {self.held_out}"
-        pieces = [html.table_html(rows, [*header, "told apart"] if is_told else header)] if rows else []
+        pieces = [html.table_html(rows, [*header, *self._scores])] if rows else []
         return html.view_html(title, lines, pieces)
+
+
+_SCORES = {
+    "answers": "score of mean and standard deviation, or level, of a column given another; higher is better",
+    "told apart": "score of a two-sample test on draws, 1 if they cannot be told from the table",
+}
+
+
+def _score_text(score: float) -> str:
+    return "" if math.isnan(score) else f"{score:.2f}"

@@ -23,7 +23,7 @@ def by_states(n_states: int, rows: int = 2_000, folds: int = 1, objective: str =
     learner = HiddenTreeForest(n_states=n_states, max_leaf_nodes=1, start="shared", smoothing=30.0, max_iter=2)
     splits = [Split(X[:rows], X[rows:])] * folds
     task = Task(SCHEMA, X, None, budget_of("default"), 0, 0.0, print, objective=objective)
-    return compare_candidate(Candidate("", learner, 1.0), task, splits)
+    return compare_candidate(Candidate("", learner, 1.0), task, splits, task.pairs())
 
 
 def test_draws_that_lose_dependence_are_told_apart() -> None:

@@ -22,16 +22,16 @@ def test_the_most_probable_rows_win() -> None:
     first = rng.normal(-5, 1, 200)
     decision = decide(compared(np.column_stack([first, first + 1.0])), 4, 0)
     assert decision.weight.tolist() == [0.0, 1.0]
-    assert "better by 1.000 nats" in decision.why
+    assert "better by 0.250" in decision.why  # a nat in four columns
 
 
 def test_a_mixture_wins_where_each_knows_other_rows() -> None:
     here = np.arange(200) % 2 == 0
     table = np.column_stack([np.where(here, -1.0, -9.0), np.where(here, -9.0, -1.0)])
     decision = decide(compared(table), 4, 0)
-    assert decision.weight == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert decision.weight == pytest.approx([0.5, 0.5], abs=0.06)
     assert decision.mixture == pytest.approx(-1.0 - np.log(2), abs=0.02)
-    assert "mixture" in decision.why
+    assert "than that of the best alone" in decision.why
 
 
 def test_a_mixture_that_gains_little_for_its_columns_is_not_worth_it() -> None:
@@ -71,7 +71,7 @@ def test_a_mixture_is_of_those_whose_draws_are_true() -> None:
     here = np.arange(200) % 2 == 0
     table = np.column_stack([np.full(200, -2.0), np.where(here, -1.0, -9.0), np.where(here, -9.0, -1.0)])
     decision = decide(compared(table, (0.5, 0.97, 0.98)), 4, 0)
-    assert decision.weight == pytest.approx([0.0, 0.5, 0.5], abs=1e-6)
+    assert decision.weight == pytest.approx([0.0, 0.5, 0.5], abs=0.06)
 
 
 def test_weights_are_not_found_where_few_rows_taught() -> None:

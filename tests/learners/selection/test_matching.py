@@ -53,11 +53,11 @@ def test_gains_must_exceed_their_standard_error() -> None:
 def chosen_weight(loss: float, gain: float) -> float:
     """The weight of a candidate for draws that loses log-density in a tenth of the rows, and is nearer by a gain."""
     listed = candidates(budget_of("fast"), 200, 4, numbers=1.0)
-    assert [one.is_for_draws for one in listed] == [False, False, True]
+    assert [one.is_for_draws for one in listed] == [False, False, False, True]
     rng = np.random.default_rng(0)
-    density = rng.standard_normal((200, 1)) + np.zeros((200, 3))
-    density[::10, 2] -= loss
-    near = np.stack([np.full((40, 40), 1.0)] * 2 + [np.full((40, 40), 1.0 - gain)])
+    density = rng.standard_normal((200, 1)) + np.zeros((200, 4))
+    density[::10, 3] -= loss
+    near = np.stack([np.full((40, 40), 1.0)] * 3 + [np.full((40, 40), 1.0 - gain)])
     compared = [Compared(one, density[:, k], np.nan, 1.0, (), (near[k],) * 5) for k, one in enumerate(listed)]
     decision = decide(compared, 4, 0)
     assert decision.weight.sum() == pytest.approx(1.0)

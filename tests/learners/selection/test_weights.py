@@ -9,8 +9,6 @@ from scipy.optimize import minimize
 from jointforest.learners.selection.choose import (
     members_log_density,
     mixture_weights,
-    sparse_weights,
-    validate_mixture,
 )
 
 
@@ -54,24 +52,3 @@ def test_rows_that_are_impossible_to_all_say_nothing() -> None:
 def test_a_member_that_alone_allows_a_row_has_weight() -> None:
     log_density = np.array([[0.0, -5.0]] * 9 + [[-np.inf, -5.0]])
     assert mixture_weights(log_density) == pytest.approx([0.9, 0.1], abs=0.01)
-
-
-def test_members_with_next_to_nothing_are_left_out() -> None:
-    log_density = table(1)
-    log_density[:, 1] = log_density[:, 0] - 3.0
-    weight = sparse_weights(log_density)
-    assert weight[1] == 0.0
-    assert weight.sum() == pytest.approx(1.0)
-    np.testing.assert_allclose(weight[[0, 2]], mixture_weights(log_density[:, [0, 2]]))
-    np.testing.assert_array_equal(sparse_weights(log_density[:, :1]), [1.0])
-
-
-def test_a_mixture_is_judged_by_rows_that_did_not_choose_its_weights() -> None:
-    log_density = table(2, 400, 6)
-    own = mean(log_density, sparse_weights(log_density))
-    judged = validate_mixture(log_density, 0)
-    assert judged.shape == (400,)
-    assert judged.mean() < own
-    np.testing.assert_array_equal(judged, validate_mixture(log_density, 0))
-    same = np.repeat(log_density[:, :1], 2, axis=1)
-    np.testing.assert_allclose(validate_mixture(same, 0), log_density[:, 0])

@@ -41,14 +41,14 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(schema: Schema, X: np.ndarray, seed: int) -> Pairs:
-    """Columns of rows X (n, d), each with the one on which it depends most, and with others by chance: a candidate may
-    keep the strongest dependence alone."""
+    """Columns of rows X (n, d), of d >= 2, each with the one on which it depends most, and with others by chance."""
+    # a candidate may keep the strongest dependence alone
     d, random = X.shape[1], np.random.default_rng(seed)
     rows = X[some(len(X), FIXED.rows_of_dependence, random)]
     information = mutual_information(*classes_of(schema, rows, rows[:0]))
     np.fill_diagonal(information, -np.inf)
     each = []
-    for j in some(d, FIXED.asked_columns, random).tolist() if d > 1 else ():
+    for j in some(d, FIXED.asked_columns, random).tolist():
         strongest = int(information[j].argmax())
         others = np.delete(np.arange(d), [j, strongest])
         each.append((j, strongest, 0))
@@ -113,8 +113,8 @@ def answers(model: Distribution, pairs: Pairs, X: np.ndarray) -> Answers:
 
 def joined(each: Sequence[Answers]) -> Answers:
     """Answers about rows of several splits, one after the other."""
-    *arrays, pairs = zip(*each, strict=True)
-    return Answers(*map(np.concatenate, arrays), pairs[0])
+    log_given, first, second, cell = (np.concatenate(parts) for parts in zip(*(one[:4] for one in each), strict=True))
+    return Answers(log_given, first, second, cell, each[0].pairs)
 
 
 def score(each: Sequence[Answers], weight: np.ndarray, only_by_chance: bool = False) -> float:

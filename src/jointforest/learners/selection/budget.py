@@ -132,7 +132,7 @@ class Candidate(NamedTuple):
 def candidates(
     budget: Budget, n: int, d: int, objective: str = "draws", known: float = 1.0, numbers: float = 0.0
 ) -> list[Candidate]:
-    """Learners for n rows and d columns, of whose cells a share is known, the cheapest first but for factors.
+    """Learners for n rows and d columns, of whose cells a share is known.
 
     ``numbers`` is the share of columns that are numbers.
 
@@ -142,12 +142,13 @@ def candidates(
     is_large = n >= HIDDEN.many_rows or n * d >= FIXED.many_cells or d >= HIDDEN.wide
     if is_large and not budget.chooses_settings and not budget.is_clock:
         return hidden
-    listed = [Candidate("joint tree", JointTree(), FIXED.joint_tree_seconds * d)]
     least = min(2, max(n // 2, 1))  # of next to no rows, a leaf's must be found in every fold
     row = FIXED.forest_seconds * d
     is_quick = FIXED.most_trees * n * row <= FIXED.little_share * budget.seconds
     trees = FIXED.most_trees if is_quick else budget.n_trees
-    listed.append(Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least), row * trees))
+    listed = [Candidate("adversarial forest", AdversarialForest(trees, min_samples_leaf=least), row * trees)]
+    if d <= FIXED.columns_of_joint_tree or budget.chooses_settings:
+        listed.append(Candidate("joint tree", JointTree(), FIXED.joint_tree_seconds * d))
     if budget.n_chow_liu:
         learner = AdversarialForest(budget.n_chow_liu, min_samples_leaf=least, leaf="chow_liu")
         listed.append(Candidate("forest with Chow-Liu leaves", learner, 2 * row * budget.n_chow_liu))

@@ -98,12 +98,11 @@ class Task(NamedTuple):
         return model if self.reduced is None else self.reduced.ruled(model)
 
     def pairs(self) -> Pairs | None:
-        """What candidates are asked about validation rows; None where only the likelihood counts."""
-        if self.objective != "draws":
-            return None
-        if self.reduced is None:
-            return pairs_of(self.schema, self.cells, self.seed)
-        return pairs_of(self.reduced.schema, self.reduced.of_rows(self.cells), self.seed)
+        """What candidates are asked about validation rows; None of one column, or where only the likelihood counts."""
+        schema, cells = self.schema, self.cells
+        if self.reduced is not None:
+            schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
+        return pairs_of(schema, cells, self.seed) if self.objective == "draws" and cells.shape[1] > 1 else None
 
     def without_those_that_lose(self) -> Task:
         """The task without learners that would not keep which cells are missing, or a value far from all others."""
@@ -355,7 +354,7 @@ def compare_candidate(candidate: Candidate, task: Task, splits: list[Split], pai
         held = known_levels(split.learn, split.held, is_categorical)
         log_densities.append(model.log_density(build(schema, held)))
         if pairs is not None:
-            asked = held[some(len(held), FIXED.answered_rows, np.random.default_rng(seed))]
+            asked = held[some(len(held), FIXED.answered_rows // len(splits), np.random.default_rng(seed))]
             asked = asked if task.reduced is None else task.reduced.of_rows(asked)
             each_answers.append(answers(reduced, pairs, asked))
         if is_matched:

@@ -56,13 +56,13 @@ class Constants:
     """The same share where candidates are compared in folds, as all folds learn before."""
     little_share: float = 0.02
     """Share of the budget that counts as no time: forests that take less have `most_trees`."""
-    answered_rows: int = 400
-    """Validation rows of a split about which each candidate is asked."""
+    answered_rows: int = 200
+    """Validation rows of all splits about which each candidate is asked."""
     answers_tolerance: float = 0.02
     """Score of answers about partners drawn by chance by which a candidate may be worse than the best."""
-    asked_columns: int = 50
+    asked_columns: int = 12
     """Columns about which each candidate is asked; of wide tables so many by chance."""
-    asked_by_chance: int = 3
+    asked_by_chance: int = 2
     """Columns, drawn by chance, that are given in such questions, beside the one on which a column depends most."""
     rows_of_dependence: int = 4_000
     """Rows by which the strength of dependence is judged."""
@@ -80,6 +80,8 @@ class Constants:
     """Seconds for a cell of a tree of an adversarial forest, measured on two cores of 2020."""
     joint_tree_seconds: float = 1e-4
     """Seconds for a cell of a joint tree, measured on two cores of 2020."""
+    columns_of_joint_tree: int = 20
+    """Most columns of a joint tree where time is short: its leaves learn the dependence of all pairs."""
     cell_seconds: float = 1.7e-6
     """Seconds for a cell in a pass of a hidden tree, without its matrix products; measured on the same."""
     product_seconds: float = 9e-11
