@@ -1,4 +1,4 @@
-"""`jf.fit`: the joint distribution of a table, by the learner with the highest validation log-likelihood."""
+"""`jf.fit`: the joint distribution of a table, by the learner with the highest validation score."""
 
 from __future__ import annotations
 
@@ -79,16 +79,19 @@ def fit(
     n_jobs: int | None = -1,
     verbose: bool = False,
 ) -> Joint | HistoryJoint:
-    """Learn the joint distribution of a table with the learner that has the highest validation log-likelihood.
+    """Learn the joint distribution of a table with the learner that has the highest validation score.
 
-    The candidates are an adversarial forest, a forest with Chow-Liu leaves, hidden trees, and mixtures of these. The
-    validation rows are a fifth of the table; in small tables several fifths, each in its turn. Equal rows are held out
-    together, and large tables are compared on a part of their rows. In tables of fewer than 3,000 rows,
-    mostly of numbers, hidden trees of factors get as much weight as brings draws nearer to held-out rows, if the
-    validation log-likelihood falls by no more than 0.01 nats for each column. Where a fifth is held out, a candidate is
-    dropped if a classifier tells its draws from the rows more easily than the best candidate's. A mixture must be
-    better by 0.01 nats for each column. With the fast budget, tables of 5,000 rows, of 40,000 cells or of 200 columns
-    get hidden trees without a comparison. The winner learns from all rows.
+    The candidates are an adversarial forest, a joint tree, a forest with Chow-Liu leaves, hidden trees, and mixtures of
+    these. The score of a candidate is its validation log-likelihood for each column, plus a score of its answers: the
+    mean and the standard deviation of numbers, and the probability of levels, given another column. The validation rows
+    are a fifth of the table; in small tables several fifths, each in its turn. Equal rows are held out together, and
+    large tables are compared on a part of their rows. A candidate is dropped if its answers about pairs of columns
+    drawn by chance are worse than the best candidate's. Where a fifth is held out, it is also dropped if a classifier
+    tells its draws from the rows more easily. A mixture must be better by 0.01.
+
+    In tables of fewer than 3,000 rows, mostly of numbers, hidden trees of factors get as much weight as brings draws
+    nearer to held-out rows, if the score falls by no more than 0.01. With the fast budget, tables of 5,000 rows, of
+    40,000 cells or of 200 columns get hidden trees without a comparison. The winner learns from all rows.
 
     With ``group`` the table has several rows for each subject, and the joint is one of whole histories: see
     `HistoryForest`, which learns it.
@@ -122,10 +125,10 @@ def fit(
         ``docs/how-to/rules.md``.
     objective : "draws" or "likelihood"
         What the joint is for. "draws": rows that resemble those of the table. "likelihood": a high log-density of new
-        rows. Candidates are then not excluded for their draws, and values of one row may have a point mass. From 5,000
-        rows on (3,000 with "default" and "best"), hidden trees also choose their smoothing, and those of 256 states
-        their number. Smaller tables have the states and smoothing of "draws". An attacker can often tell more easily
-        which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
+        rows. Candidates are then not judged by their draws and answers, and values of one row may have a point mass.
+        From 5,000 rows on (3,000 with "default" and "best"), hidden trees also choose their smoothing, and those of 256
+        states their number. Smaller tables have the states and smoothing of "draws". An attacker can often tell more
+        easily which rows were learned (on two of three tables, see ``docs/experiments/population.md``).
     errors : bool
         Whether cells of the table may be wrong. Then cells that `Joint.check` finds probably wrong count as missing;
         ``joint.fitted_by`` says how many these are. It does not go with ``group``, nor with cells that are ranges, and
