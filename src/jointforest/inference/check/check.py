@@ -558,14 +558,15 @@ class ErrorModel:
         p_wrong, kind = np.zeros(self.n), np.full(self.n, RANDOM)
         p_wrong[known] = 1.0 - by_error[:, 0]
         kind[known] = column.kinds[column.errors[by_error[:, 1:].argmax(axis=1)]] if len(u) else RANDOM
-        # A cell that breaks a relation is a random value, and its truth is any other value.
-        broken = self.broken.p[:, j]
-        rows = np.flatnonzero(broken)
+        # A cell that breaks a relation and has no other error may be a random value, whose truth is any other value.
+        rows = np.flatnonzero(self.broken.p[:, j])
         other = np.where((values >= 0) & (values != column.item[:, None]), p, 0.0)[rows]
         other /= np.maximum(1.0 - column.has_mass * p[rows, :1], _SMALLEST)
-        score[rows] += broken[rows, None] * (other - score[rows])
-        kind[broken > p_wrong] = RANDOM
-        p_wrong += broken * (1.0 - p_wrong)
+        moved = self.broken.p[rows, j] * score[rows, 0]
+        score[rows] += moved[:, None] * other
+        score[rows, 0] -= moved
+        kind[rows[moved > p_wrong[rows]]] = RANDOM
+        p_wrong[rows] += moved
         choice = score.argmax(axis=1)
         p_best = np.clip(score[every, choice], 0.0, 1.0)
         return _Posterior(p_wrong, values[every, choice], p_best, kind)
