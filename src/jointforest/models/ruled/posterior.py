@@ -103,7 +103,9 @@ class RuledPosterior(PosteriorState):
         return float(self.rows.log_sum(self.log_rows)[0]) - float(self.evidence.log_penalty[0])
 
     def background_weight(self) -> np.ndarray:
-        return self.mixed(np.nan_to_num(self.inner.background_weight()))
+        weight = self.mixed(np.nan_to_num(self.inner.background_weight()))
+        # a combination of values that no row has is evidence of nothing
+        return np.where(self.distribution.is_seen(self.evidence) | np.isnan(weight), weight, 1.0)
 
     def with_cells(self, cells: CoordinateCells) -> RuledPosterior:
         """The posterior of rows with other evidence on the coordinates."""
