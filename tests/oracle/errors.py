@@ -102,7 +102,7 @@ def broken(a: list[int], b: list[int], a_beside: int, b_beside: int) -> list[tup
     for x, y, is_one in zip(a, b, found, strict=True):
         of_y = [number[u, y] for u in sorted(set(a))]
         of_x = [number[x, v] for v in sorted(set(b))]
-        score = max(of_y) / sum(of_y), max(of_x) / sum(of_x)
+        score = max(of_y) / rows(None, y), max(of_x) / rows(x, None)
         p = is_one / (1.0 + (share / 0.02) ** 2)
         out.append((p * score[0] / sum(score), p * score[1] / sum(score)))
     return out

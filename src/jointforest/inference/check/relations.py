@@ -19,8 +19,8 @@ _BINS = 16  # bins of about equal numbers of rows of a column of numbers
 _BESIDE = 2  # bins on each side whose rows count too, because a relation need not end where a bin ends
 _LEVELS = 200  # most levels of a column that has relations
 _EXPECTED = 5.0  # least number of rows that a combination would have if the columns were independent
-_FEW = 0.05  # most rows of an exception, as a share of the rows of one of its values; more rows are an alternative
-_RARE = 0.1  # the same, for its other value
+_FEW = 0.05  # a combination with a larger share of the rows of both of its values is not forbidden
+_RARE = 0.1  # nor one with a larger share of the rows of one of its values
 _FEWER = 0.35  # most rows of an exception, as a share of the expected ones
 _FORBIDDEN = 0.1  # least share of the rows of independent columns that a relation forbids
 _TOLERATED = 0.02  # with this share of exceptions among forbidden rows, they are as often genuine as wrong
@@ -32,12 +32,17 @@ class Relation(NamedTuple):
 
     a, b : int. The columns.
     rows : float array (A + 1, B + 1). Rows of each combination, with those of the bins beside it.
-    p : float array (A + 1, B + 1). Probability that a cell of the combination is wrong; 0 if it is no exception.
+    of_a, of_b : float arrays (A + 1,), (B + 1,). Rows of each value of a and of b that have both cells, with those of
+        the bins beside it.
+    p : float array (A + 1, B + 1). Probability that one of the two cells of the combination is wrong; 0 if no row has
+        it, or it is not forbidden.
     """
 
     a: int
     b: int
     rows: np.ndarray
+    of_a: np.ndarray
+    of_b: np.ndarray
     p: np.ndarray
 
 
@@ -70,16 +75,16 @@ class Relations:
         for a in range(len(columns)):
             for b in range(a + 1, len(columns)):
                 if self.cuts[a] is None or self.cuts[b] is None:  # the joint predicts a number from other numbers
-                    rows, is_exception, share = self._relation(a, b)
+                    rows, of, is_exception, share = self._relation(a, b)
                     self.rate[[a, b]] = np.minimum(self.rate[[a, b]], share)
                     if share < 1.0 and is_exception.any():
-                        found.append((a, b, rows, is_exception, share))
+                        found.append((a, b, rows, of, is_exception, share))
         self.found = []
-        for a, b, rows, is_exception, share in found:
+        for a, b, rows, of, is_exception, share in found:
             # Random values in both columns make exceptions. What they cannot explain is genuine.
             explained = min((self.rate[a] + self.rate[b]) / share, 1.0)
             p = np.where(is_exception, explained / (1.0 + (share / _TOLERATED) ** 2), 0.0)
-            self.found.append(Relation(a, b, rows, p))
+            self.found.append(Relation(a, b, rows, of[0], of[1], p))
 
     def codes(self, j: int, item: np.ndarray) -> np.ndarray:
         """Codes of values of column j, (n,); ``item`` has their indices in `CheckedColumn.values`."""
@@ -96,9 +101,9 @@ class Relations:
         near = np.flatnonzero(np.abs(code - self.codes(j, np.array([item]))) <= _BESIDE)
         return int(near[0]), int(near[-1])
 
-    def _relation(self, a: int, b: int) -> tuple[np.ndarray, np.ndarray, float]:
-        """Rows of each combination, which are exceptions, and their share in all forbidden ones; 1 if the columns have
-        no relation."""
+    def _relation(self, a: int, b: int) -> tuple[np.ndarray, list[np.ndarray], np.ndarray, float]:
+        """Rows of each combination; rows of the values of each column; which combinations are forbidden but have rows;
+        and the rows of all forbidden combinations over the expected ones (1 if the columns have no relation)."""
         shape = tuple(int(self.code[:, j].max(initial=-1)) + 2 for j in (a, b))
         known = (self.code[:, a] >= 0) & (self.code[:, b] >= 0)
         at = self.code[known, a] * shape[1] + self.code[known, b]
@@ -114,7 +119,7 @@ class Relations:
         is_forbidden = (expected >= _EXPECTED) & is_few & (rows <= _FEWER * expected)
         forbidden = float(expected_own[is_forbidden].sum())
         share = (float(own[is_forbidden].sum()) + _PSEUDO) / forbidden if forbidden >= _FORBIDDEN * n else 1.0
-        return rows, is_forbidden & (rows > 0.0), min(share, 1.0)
+        return rows, of, is_forbidden & (rows > 0.0), min(share, 1.0)
 
     def broken(self, code: np.ndarray, is_right: np.ndarray) -> Broken:
         """The relations that rows break. ``code`` (n, d) has their codes, and ``is_right`` (d,) the columns whose cells
@@ -131,7 +136,7 @@ class Relations:
             # A cell is likelier wrong if it breaks more relations, if its column has more errors, and if the other cell
             # determines its value.
             pure = of.rows[:, at[1]].max(axis=0), of.rows[at[0]].max(axis=1)
-            total = of.rows[:, at[1]].sum(axis=0), of.rows[at[0]].sum(axis=1)
+            total = of.of_b[at[1]], of.of_a[at[0]]
             score = [
                 ~is_right[j] * self.rate[j] * strength[rows, j] ** 2 * pure[i] / np.maximum(total[i], 1.0)
                 for i, j in enumerate((of.a, of.b))

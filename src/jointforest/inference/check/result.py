@@ -74,8 +74,16 @@ class Check:
     _model: ErrorModel | None
 
     def __repr__(self) -> str:
-        n = 0 if self._model is None else int(sum((p >= _LIKELY).sum() for p in self._p_wrong))
+        n = n_missing = 0
+        columns = [] if self._model is None else self._model.columns
+        for column, p in zip(columns, self._p_wrong if columns else [], strict=True):
+            is_missing = (column.item < 0) & ~column.is_blank & ~column.is_range
+            n += int((p[~is_missing] >= _LIKELY).sum())
+            n_missing += int((p[is_missing] >= _LIKELY).sum())
         about = "1 cell is probably wrong" if n == 1 else f"{n:,} cells are probably wrong"
+        if n_missing:
+            cells = "1 missing cell" if n_missing == 1 else f"{n_missing:,} missing cells"
+            about += f"; other cells determine {cells}"
         about += f"; key {self.key!r}" if self.key else ""
         aside = "; ".join(f"{name!r} {why}" for name, why in self.left_out.items())
         return f"Check({about}{'; not checked: ' + aside if aside else ''})"
@@ -252,7 +260,7 @@ class Check:
         """Why a cell is probably wrong, in words."""
         column, found = model.columns[j], model.posterior[j]
         best, kind, item = texts[found.best[r]], int(found.kind[r]), int(column.item[r])
-        empty = "blank; " if item < 0 else ""
+        empty = "" if item >= 0 else "blank; " if column.is_blank[r] else "missing; "
         if j in model.votes:
             assert model.key is not None
             return empty + self._others(model, j, r, (model.key,), best)
@@ -279,7 +287,7 @@ class Check:
         i, is_first = (relation.b, True) if j == relation.a else (relation.a, False)
         place = [[int(model.relations.codes(k, model.item[[r], k])[0])] for k in (relation.a, relation.b)]
         has = int(relation.rows[place[0], place[1]][0]) - 1
-        of = int((relation.rows[:, place[1]] if is_first else relation.rows[place[0]]).sum()) - 1
+        of = int((relation.of_b[place[1]] if is_first else relation.of_a[place[0]])[0]) - 1
         cells = [self._near(model, k, r) for k in (i, j)]
         return f"only {has} of {of} other rows with {cells[0]} have {cells[1]}"
 
