@@ -590,7 +590,8 @@ class _Maker:
                 return
 
     def _may_be_base(self, j: int) -> bool:
-        """Whether another column may be column j in some rows: j is the same coordinate, or exact sum, in all rows."""
+        """Whether another column may be computed from column j in the rows where both are equal."""
+        # column j must be an exact sum of the same coordinates in all rows
         is_made_in_case = any(j == made for *_, made, _ in (*self.in_cases, *self.ties))
         is_exact = j not in self.rounded and not self.sources[j].tolerance
         parts = [term.at for term in self.sources[j].terms]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 _MOST_KEPT = 12
-"""Results that are kept: those of three parts, and some others."""
+"""Most results that are kept; the oldest is dropped first."""
 
 
 class KeptResults:
@@ -18,7 +18,7 @@ class KeptResults:
         self._found: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
     def of(self, name: tuple[Any, ...], make: Callable[..., Any], *arrays: Any) -> Any:
-        """The result of ``make``, which ``name`` names, of some arrays."""
+        """``make(*arrays)``, computed once for each name and these same array objects, which must not change."""
         key = (name, *map(id, arrays))
         kept = self._found.get(key)  # which holds the arrays too, so that no other array has their identity
         if kept is None:

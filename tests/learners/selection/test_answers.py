@@ -64,7 +64,7 @@ def test_scores_are_those_of_each_row_alone_also_of_mixtures(seed: int) -> None:
         asked: dict[bool, list[float]] = {True: [], False: []}
         for k in range(len(pairs.column)):
             j, p = int(pairs.column[k]), int(pairs.given[k])
-            asked[bool(pairs.by_chance[k])] += [
+            asked[bool(pairs.at_random[k])] += [
                 by_hand(model, j, p, row, pairs.center[k], pairs.spread[k])
                 for row in rows
                 if not np.isnan(row[[j, p]]).any()
@@ -79,13 +79,13 @@ def test_scores_are_those_of_each_row_alone_also_of_mixtures(seed: int) -> None:
 def test_each_column_is_asked_about_given_its_strongest_partner_and_others() -> None:
     schema, X = table(0, 400, 0.0)
     pairs = pairs_of(schema, X, 0)
-    strongest = dict(zip(pairs.column[~pairs.by_chance].tolist(), pairs.given[~pairs.by_chance].tolist(), strict=True))
+    strongest = dict(zip(pairs.column[~pairs.at_random].tolist(), pairs.given[~pairs.at_random].tolist(), strict=True))
     assert strongest[1] == 2 and strongest[2] == 1
     for j in range(4):
         given = pairs.given[pairs.column == j].tolist()
         assert len(set(given)) == len(given) == 3 and j not in given
     two = pairs_of(Schema(schema.columns[:2], "pandas"), X[:, :2], 0)
-    assert two.given.tolist() == [1, 0] and not two.by_chance.any()
+    assert two.given.tolist() == [1, 0] and not two.at_random.any()
 
 
 def test_rows_without_cells_and_candidates_without_answers_score_nothing() -> None:
@@ -114,5 +114,5 @@ def test_too_wide_answers_lose_to_as_high_a_likelihood() -> None:
     assert have_good_answers(compared).tolist() == [False, True]
     decision = decide(compared, 4, 0)
     assert decision.weight.tolist() == [0.0, 1.0]
-    assert decision.why == "its answers about pairs of columns are the best"
+    assert decision.why == "the only candidate whose draws and answers are both nearly as good as the best"
     assert decide([one._replace(answers=None) for one in compared], 4, 0).weight[0] > 0.0

@@ -29,7 +29,7 @@ class Pairs(NamedTuple):
     center, spread : float arrays (q,). Of the column's numbers: the median, and the range of the middle 80 % over that
         of a standard normal distribution.
     is_level : bool array (q,). Whether the column is categorical.
-    by_chance : bool array (q,). Whether the given column was drawn by chance; else it is the strongest partner.
+    at_random : bool array (q,). Whether the given column was drawn at random; else it is the strongest partner.
     """
 
     column: np.ndarray
@@ -37,12 +37,12 @@ class Pairs(NamedTuple):
     center: np.ndarray
     spread: np.ndarray
     is_level: np.ndarray
-    by_chance: np.ndarray
+    at_random: np.ndarray
 
 
 def pairs_of(schema: Schema, X: np.ndarray, seed: int) -> Pairs:
-    """Columns of rows X (n, d), of d >= 2, each with the one on which it depends most, and with others by chance."""
-    # a candidate may keep the strongest dependence alone
+    """Columns of rows X (n, d), d >= 2, each with the one on which it depends most, and with others at random."""
+    # other columns are given too, because a candidate may have learned the strongest dependence only
     d, random = X.shape[1], np.random.default_rng(seed)
     rows = X[some(len(X), FIXED.rows_of_dependence, random)]
     information = mutual_information(*classes_of(schema, rows, rows[:0]))
@@ -52,13 +52,13 @@ def pairs_of(schema: Schema, X: np.ndarray, seed: int) -> Pairs:
         strongest = int(information[j].argmax())
         others = np.delete(np.arange(d), [j, strongest])
         each.append((j, strongest, 0))
-        each += [(j, p, 1) for p in others[some(d - 2, FIXED.asked_by_chance, random)].tolist()]
-    column, given, by_chance = np.array(each, np.int64).reshape(-1, 3).T
+        each += [(j, p, 1) for p in others[some(d - 2, FIXED.asked_at_random, random)].tolist()]
+    column, given, at_random = np.array(each, np.int64).reshape(-1, 3).T
     low, center, high = np.nanquantile(X[:, column], (0.1, 0.5, 0.9), axis=0)
     spread = (high - low) / _MIDDLE
     spread = np.where(spread > 0.0, spread, np.nanstd(X[:, column], axis=0))
     is_level = np.array([schema.columns[j].is_categorical for j in column.tolist()], bool)
-    return Pairs(column, given, center, np.where(spread > 0.0, spread, 1.0), is_level, by_chance == 1)
+    return Pairs(column, given, center, np.where(spread > 0.0, spread, 1.0), is_level, at_random == 1)
 
 
 _MIDDLE = 2.5631
@@ -117,14 +117,14 @@ def joined(each: Sequence[Answers]) -> Answers:
     return Answers(log_given, first, second, cell, each[0].pairs)
 
 
-def score(each: Sequence[Answers], weight: np.ndarray, only_by_chance: bool = False) -> float:
+def score(each: Sequence[Answers], weight: np.ndarray, only_at_random: bool = False) -> float:
     """Mean score of the answers of a mixture of candidates with weight (K,); 0 where nothing is asked.
 
-    Those about the strongest partners count as much as those about partners drawn by chance, which count alone if asked
+    Those about the strongest partners count as much as those about partners drawn at random, which count alone if asked
     for.
     """
     used = np.flatnonzero(weight).tolist()
-    known, by_chance = ~np.isnan(each[0].cell), each[0].pairs.by_chance
+    known, at_random = ~np.isnan(each[0].cell), each[0].pairs.at_random
     # a component counts by its weight, and by how probable the given cell is to it
     log_share = np.stack([np.log(weight[k]) + each[k].log_given for k in used])
     top = log_share.max(axis=0)
@@ -134,13 +134,14 @@ def score(each: Sequence[Answers], weight: np.ndarray, only_by_chance: bool = Fa
         sum(s * moment for s, moment in zip(share, moments, strict=True))
         for moments in ([each[k].first for k in used], [each[k].second for k in used])
     )
-    # as if each number had an error: a hundredth of the spread is as good as none
+    # The variance of an error of a tenth of the spread is added. Otherwise columns that are nearly functions of others
+    # would outweigh all others.
     noise = FIXED.noise**2
     variance = np.maximum(second - first**2, 0.0) + noise
     off = np.minimum(((each[0].cell - first) ** 2 + noise) / variance, FIXED.most_errors**2)
     of_numbers = -0.5 * np.log(variance) - 0.5 * off
     of_levels = np.log(np.maximum(first, np.exp(-0.5 * FIXED.most_errors**2)))
     of_cells = np.where(each[0].pairs.is_level, of_levels, of_numbers)
-    asked = [known & by_chance] if only_by_chance else [known & by_chance, known & ~by_chance]
+    asked = [known & at_random] if only_at_random else [known & at_random, known & ~at_random]
     means = [of_cells[cells].mean() for cells in asked if cells.any()]
     return float(np.mean(means)) if means else 0.0

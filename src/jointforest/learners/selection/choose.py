@@ -49,7 +49,7 @@ class Task(NamedTuple):
     folds : tuple of Fold. Those to compare in, whose models are wanted too; empty: they are cut here.
     objective : {"draws", "likelihood"}. As `HiddenTreeForest` has it; with "likelihood" no candidate is dropped for its
         draws.
-    with_forests : bool. Whether forests are candidates beside hidden trees.
+    with_forests : bool. Whether forests and joint trees are candidates beside hidden trees.
     ranges : Ranges, optional. Which cells are ranges; candidates are compared on draws from these.
     with_factors : bool. Whether hidden trees of factors may be candidates.
     """
@@ -112,10 +112,13 @@ class Task(NamedTuple):
         numbers = ((column, cells[:, j]) for j, column in enumerate(schema.columns) if not column.is_categorical)
         far = next((column.name for column, x in numbers if has_far_values(column, x)), None)
         if far is not None:  # a leaf spreads it over all of its rows, and factors give it to rows of the highest values
-            self.tell(f"forests and trees of factors are no candidates: a value of {far!r} lies far from all others")
+            self.tell(
+                "forests, joint trees and trees of factors are no candidates: "
+                f"a value of {far!r} lies far from all others"
+            )
             return self._replace(with_forests=False, with_factors=False)
         if self.with_forests and self.ranges is None and columns_explain(schema, cells):
-            self.tell("forests are no candidates: they would not keep which cells are missing")
+            self.tell("forests and joint trees are no candidates: they would not keep which cells are missing")
             return self._replace(with_forests=False)
         return self
 
@@ -280,7 +283,7 @@ class Compared(NamedTuple):
     log_density : float64 array (m,). Of the validation rows of all splits, one after the other.
     told_apart : float. Score of its draws beside the rows that it learned from (1: cannot be told); NaN in several
         splits or few rows, and where the objective is likelihood.
-    seconds : float. To learn in all splits, and to compute the log-densities.
+    seconds : float. To learn in all splits, and to compute log-densities, answers and distances of draws.
     models : tuple of Distribution. Of each split, where `Task.folds` asks for them; else of the first alone, as models
         take memory.
     costs : tuple of arrays. Of each split, distances of draws to held-out rows (`matching_costs`), where a candidate is
@@ -406,9 +409,9 @@ def value(compared: Sequence[Compared], weight: np.ndarray, d: int) -> float:
 
 
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
-    """The weights of candidates for a table of d columns: those of `decide_by_score`, or fewer beside another."""
-    # The last candidate may be one for draws. It has the largest weight with which draws are nearer to held-out rows,
-    # and the validation score is as high but for what a mixture must gain.
+    """The weights of candidates for a table of d columns, the last of which may be one for draws."""
+    # It gets the largest weight with which draws are nearer to held-out rows and the score falls by `mixture_gain` at
+    # most. The weights of `decide_by_score` are multiplied by the rest.
     if not compared[-1].candidate.is_for_draws or len(compared) == 1:
         return decide_by_score(compared, d, may_mix)
     decision = decide_by_score(compared[:-1], d, may_mix)
@@ -444,7 +447,7 @@ def decide_by_score(compared: list[Compared], d: int, may_mix: bool = True) -> D
         return Decision(each[0], 0, np.nan, "the only candidate")
     used = np.flatnonzero(is_good).tolist()
     if len(used) == 1:
-        why = "its answers about pairs of columns are the best"
+        why = "the only candidate whose draws and answers are both nearly as good as the best"
         if np.count_nonzero(has_draws) == 1:
             other = max(one.told_apart for one in compared[:best] + compared[best + 1 :])
             scores = f"score {compared[best].told_apart:.2f}; next {other:.2f}"
@@ -452,6 +455,8 @@ def decide_by_score(compared: list[Compared], d: int, may_mix: bool = True) -> D
         return Decision(each[best], best, np.nan, why)
     gap = alone[best] - max(alone[k] for k in used if k != best)
     better = f"validation score better by {gap:.3f} than the next"
+    if not has_answers.all():
+        better += " that was not excluded for its answers"
     if not has_draws.all():
         better += f" whose draws are as hard to tell from the table's (score {compared[best].told_apart:.2f})"
     if not may_mix or len(compared[0].log_density) < FIXED.fewest_to_mix:
@@ -487,8 +492,8 @@ def have_good_draws(compared: Sequence[Compared]) -> np.ndarray:
 
 
 def have_good_answers(compared: Sequence[Compared]) -> np.ndarray:
-    """Which candidates' answers (K,) about partners drawn by chance are as good as the best, but for noise."""
-    # a tree may keep the strongest dependence well, and lose all others
+    """Which candidates' answers (K,) about partners drawn at random are as good as the best, but for noise."""
+    # a tree may have learned the strongest dependence only
     found = np.array([0.0 if one.answers is None else score([one.answers], np.ones(1), True) for one in compared])
     is_good: np.ndarray = found >= found.max() - FIXED.answers_tolerance
     return is_good

@@ -59,11 +59,11 @@ class Constants:
     answered_rows: int = 200
     """Validation rows of all splits about which each candidate is asked."""
     answers_tolerance: float = 0.02
-    """Score of answers about partners drawn by chance by which a candidate may be worse than the best."""
+    """Score of answers about partners drawn at random by which a candidate may be worse than the best."""
     asked_columns: int = 12
-    """Columns about which each candidate is asked; of wide tables so many by chance."""
-    asked_by_chance: int = 2
-    """Columns, drawn by chance, that are given in such questions, beside the one on which a column depends most."""
+    """Columns about which each candidate is asked; of wide tables so many drawn at random."""
+    asked_at_random: int = 2
+    """Columns, drawn at random, that are given in such questions, beside the one on which a column depends most."""
     rows_of_dependence: int = 4_000
     """Rows by which the strength of dependence is judged."""
     noise: float = 0.1

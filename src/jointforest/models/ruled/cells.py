@@ -231,9 +231,10 @@ class CoordinateCells:
         return np.concatenate(done)
 
     def _known_within(self, j: int, rows: np.ndarray, unknown: np.ndarray, added: np.ndarray) -> np.ndarray:
-        """What known sums, all terms of which are terms of sum j, add to it (n,); these terms then count as known, and
-        add nothing on their own. ``unknown`` and ``added`` (n, t) are changed."""
-        # The known sum itself is still to be applied. So is only one of two sums that are a part of each other.
+        """What known sums add to sum j (n,), if all of their terms are terms of j. These terms then count as known.
+        ``unknown`` and ``added`` (n, t) are changed."""
+        # A sum is used only while its own evidence is pending. So if two sums are parts of each other, only one uses
+        # the other, and nothing counts twice.
         out, is_told = np.zeros(len(rows)), np.zeros(unknown.shape, bool)
         for k, ratio, is_theirs in self.coordinates.within.get(j, ()):
             is_pending = self.pending[rows, self.coordinates.sums.index(k)]
