@@ -243,3 +243,17 @@ def test_several_rules_of_few_rows_hold_together(missing: float) -> None:
         assert given.proba("region")[frame["region"][shop == name].iloc[0]] == pytest.approx(1.0)
         error = part["total"].std() / np.sqrt(len(part))
         assert abs(given.mean("total") - part["total"].mean()) < 2.5 * error, name
+
+
+def test_values_of_a_compound_that_no_row_has_are_not_supported() -> None:
+    frame = flights(1_500, 0, 0)
+    joint = joint_of(frame, 0, 1)
+    far = int(frame["far"].iloc[0])
+    assert joint.given(far=far).supported
+    other = int(np.setdiff1d(np.arange(frame["far"].min(), frame["far"].max()), frame["far"])[0])
+    with pytest.warns(jf.UnsupportedEvidenceWarning, match="unlike anything learned"):
+        posterior = joint.given(far=other)
+        posterior.mean("seats")
+    assert not posterior.supported
+    both = joint.given(pd.DataFrame({"far": [far, other]}))
+    assert both.supported.tolist() == [True, False]

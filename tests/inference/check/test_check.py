@@ -652,6 +652,31 @@ def test_cells_that_break_a_relation_are_those_of_a_plain_count(columns: list[st
     np.testing.assert_allclose(model.broken.p, expected, rtol=1e-9)
 
 
+def test_relations_count_each_row_of_near_bins_once() -> None:
+    frame = pay()[["grade", "salary"]]
+    rows = np.flatnonzero(frame["grade"] == "G1")[:4]
+    frame.loc[rows, "salary"] = 62_000.0
+    model = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)._model
+    (relation,) = model.relations.found
+    bins = model.relations.code[:, 1]
+    for k in range(bins.max() + 1):
+        near = np.abs(bins - k) <= 2
+        assert relation.of_b[k] == near.sum()
+        for code in range(4):
+            assert relation.rows[code, k] == (near & (model.relations.code[:, 0] == code)).sum()
+    assert relation.of_a[:4].tolist() == np.bincount(model.relations.code[:, 0]).tolist()
+
+
+def test_missing_cells_that_others_determine_are_not_called_wrong() -> None:
+    frame = cities()
+    frame.loc[[4, 9, 30], "state"] = None
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    assert repr(check).startswith("Check(0 cells are probably wrong; other cells determine 3 missing cells")
+    first = check.cells.head(3)
+    assert set(first["row"]) == {4, 9, 30} and first["reason"].str.startswith("missing; ").all()
+    assert (first["best"].to_numpy() == cities().loc[first["row"], "state"].to_numpy()).all()
+
+
 @pytest.mark.parametrize("decimals", [None, 2])
 def test_decimals_tell_other_units(decimals: int | None) -> None:
     """Lengths of one decimal, some of them in other units, so that the column has no grid."""
