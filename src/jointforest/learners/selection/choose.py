@@ -365,12 +365,12 @@ def compare_candidate(candidate: Candidate, task: Task, splits: list[Split], pai
             costs.append(matching_costs(schema, drawn, split.held, spread))
     seconds = time.monotonic() - start
     is_scored = len(splits) == 1 and task.objective == "draws"
-    told = _score(models[0], splits[0].learn, seed) if is_scored else np.nan
+    told = _told_apart_score(models[0], splits[0].learn, seed) if is_scored else np.nan
     found = joined(each_answers) if each_answers else None
     return Compared(candidate, np.concatenate(log_densities), told, seconds, tuple(models), tuple(costs), found)
 
 
-def _score(model: Distribution, learned: np.ndarray, seed: int) -> float:
+def _told_apart_score(model: Distribution, learned: np.ndarray, seed: int) -> float:
     """Told-apart score of as many draws as rows, by scikit-learn: the choice must not depend on what is installed."""
     n, d = learned.shape
     if n < FIXED.told_apart_rows:
@@ -399,7 +399,7 @@ class Decision(NamedTuple):
     why: str
 
 
-def value(compared: Sequence[Compared], weight: np.ndarray, d: int) -> float:
+def validation_score(compared: Sequence[Compared], weight: np.ndarray, d: int) -> float:
     """Validation score of a mixture of candidates with weight (K,): log-likelihood a row of d columns over d, and the
     score of answers about pairs of columns, where these are asked for."""
     table = np.column_stack([one.log_density for one in compared])
@@ -423,10 +423,10 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
         each = zip(*(one.costs for one in compared), strict=True)
         return np.concatenate([matched_distances(costs, weight, seed) for costs in each])
 
-    least, before = value(compared, without.weight, d), distance(without.weight)
+    least, before = validation_score(compared, without.weight, d), distance(without.weight)
     for share in FIXED.shares:
         weight = np.append((1.0 - share) * decision.weight, share)
-        now = value(compared, weight, d)
+        now = validation_score(compared, weight, d)
         if now >= least - FIXED.mixture_gain and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
             why = f"draws {nearer:.1%} nearer to validation rows, at a score of {now - least:+.3f}"
@@ -441,7 +441,7 @@ def decide_by_score(compared: list[Compared], d: int, may_mix: bool = True) -> D
     has_draws, has_answers = have_good_draws(compared), have_good_answers(compared)
     is_good = has_draws & has_answers if (has_draws & has_answers).any() else has_draws
     each = np.eye(len(compared))
-    alone = np.array([value(compared, weight, d) for weight in each])
+    alone = np.array([validation_score(compared, weight, d) for weight in each])
     best = int(np.where(is_good, alone, -np.inf).argmax())
     if len(compared) == 1:
         return Decision(each[0], 0, np.nan, "the only candidate")
@@ -464,7 +464,7 @@ def decide_by_score(compared: list[Compared], d: int, may_mix: bool = True) -> D
     weight, now, mixture = each[best], alone[best], np.nan
     while True:  # the share of one more candidate, or a larger one, that is best
         tried = [(1.0 - share) * weight + share * each[k] for k in used for share in FIXED.shares]
-        found = np.array([value(compared, one, d) for one in tried])
+        found = np.array([validation_score(compared, one, d) for one in tried])
         top = int(found.argmax())
         if np.isnan(mixture):
             mixture = _mean_log_density(compared, tried[top])

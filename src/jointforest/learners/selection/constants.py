@@ -16,7 +16,7 @@ class Constants:
     em_steps: int = 1_000
     """Most steps of EM for the weights of a mixture. The mean is concave, so the bound only ends rounding noise."""
     mixture_gain: float = 0.01
-    """Score (`choose.value`) by which a mixture must be better: it takes longer to ask, and its draws are told apart
+    """Gain of `choose.validation_score` that a mixture must bring: it takes longer to ask, and its draws are told apart
     more easily."""
     fewest_to_mix: int = 4
     """Validation rows below which no mixture is tried."""
