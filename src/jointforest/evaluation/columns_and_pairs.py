@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.discretization.dependence import mutual_information
 from ..data.frames import encode, read
 from ..data.schema import Column, Schema, near, snapped
-from .misfit import kolmogorov
+from .misfit import classes_of, kolmogorov
 
 
 class TableCells(NamedTuple):
@@ -71,6 +72,18 @@ def read_table_cells(schema: Schema, frame: Any, what: str) -> TableCells:
 def some(n: int, most: int, random: np.random.Generator) -> np.ndarray:
     """Numbers of at most ``most`` of n rows, drawn without replacement, ascending; all of them if there are no more."""
     return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
+
+
+_LOOKED_AT = 4_000
+"""Rows by which the strength of dependence is judged."""
+
+
+def pair_information(schema: Schema, X: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Mutual information of the columns of rows X (n, d), by some of the rows, (d, d); -inf of a column with itself."""
+    rows = X[some(len(X), _LOOKED_AT, random)]
+    information = mutual_information(*classes_of(schema, rows, rows[:0]))
+    np.fill_diagonal(information, -np.inf)
+    return information
 
 
 # ---- Column by column: Kolmogorov distances of numbers, total variation of levels.

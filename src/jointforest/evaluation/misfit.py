@@ -213,7 +213,7 @@ def warn_broken_rules(broken: list[tuple[Rule, float]]) -> None:
         more = f"; and {len(broken) - _NAMED} others" if len(broken) > _NAMED else ""
         warn(LostDependenceWarning(
             f"drawn rows break rules that hold in all rows of the table: {named}{more} of drawn rows; enforce those "
-            "that matter by rules=['...', 'auto'], or all by rules='all', which may slow answers"
+            "that matter by rules=['...', 'auto'] (--rule), or all by rules='all' (--rules all), which may slow answers"
         ))  # fmt: skip
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
 from ..data.conditions import AnyOf, Interval, PerRow
-from ..data.discretization.dependence import mutual_information
 from ..data.evidence import Evidence, build, intersect
 from ..data.rules.contradictions import combined, contradicted, equation_total, tolerance
 from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
@@ -30,8 +29,7 @@ from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
 from ..query_language.shown import with_shown_numbers
 from ..runtime.warnings import LostDependenceWarning, warn
-from .columns_and_pairs import some
-from .misfit import classes_of
+from .columns_and_pairs import pair_information, some
 
 LEVEL = 0.01
 """Probability that at least one statement of a true joint is called wrong by chance."""
@@ -41,8 +39,6 @@ _PAIRS = 24
 """Most pairs of a column and one on which it depends; the strongest are taken."""
 _PARTNERS = 2
 """Most columns given which a column is asked about: the strongest."""
-_LOOKED_AT = 4_000
-"""Rows by which the strength of dependence is judged."""
 _CLASSES = 4
 """Most levels of a column, or runs of about equal mass of a number, that are given."""
 _LEVELS = 5
@@ -267,9 +263,7 @@ def _given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
 
 def _partners(schema: Schema, X: np.ndarray) -> list[list[int]]:
     """The columns on which each column depends most, the strongest first."""
-    rows = X[some(len(X), _LOOKED_AT, np.random.default_rng(1))]
-    information = mutual_information(*classes_of(schema, rows, rows[:0]))
-    np.fill_diagonal(information, 0.0)
+    information = pair_information(schema, X, np.random.default_rng(1))
     strongest = np.argsort(-information, axis=1, kind="stable")[:, :_PARTNERS]
     strength = np.take_along_axis(information, strongest, axis=1)
     least = max(np.sort(strength.ravel())[::-1][:_PAIRS][-1], 1e-9)

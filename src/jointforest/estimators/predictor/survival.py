@@ -26,7 +26,6 @@ from ...data.schema import Schema
 from ...learners.base import read_training_rows
 from ...learners.generative.targets import column_like
 from ...learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
-from ...learners.selection.choose import mixture_weights
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
 from .learn import cut_folds
@@ -51,6 +50,8 @@ _CELLS, _CELL_EVENTS = 20, 10
 """Most intervals of time in which members are compared, and fewest events in each."""
 _LEAST = 1e-12
 """Least likelihood of a row: a member that excludes a row once is not excluded itself."""
+_EM_STEPS = 1_000
+"""Most steps of EM for the weights of members. The mean is concave, so the bound only ends rounding noise."""
 
 
 class Clock(NamedTuple):
@@ -363,6 +364,23 @@ def learn_survival(
         each = np.column_stack([np.concatenate([one[name] for one in likelihoods]) for name in names])
         weight = mixture_weights(np.log(np.maximum(each, _LEAST)))
     return SurvivalModel(joint, regressions, dict(zip(names, weight.tolist(), strict=True)), float(time.max()), seed)
+
+
+def mixture_weights(log_density: np.ndarray) -> np.ndarray:
+    """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K)."""
+    # The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
+    # members say nothing.
+    top = log_density.max(axis=1)
+    known = np.isfinite(top)
+    density = np.exp(log_density[known] - top[known, None])
+    weight = np.full(log_density.shape[1], 1.0 / log_density.shape[1])
+    for _ in range(_EM_STEPS if len(density) else 0):
+        share = density * weight
+        new = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
+        if np.abs(new - weight).max() < 1e-9:
+            return new
+        weight = new
+    return weight
 
 
 def _likelihood(S: np.ndarray, t: np.ndarray, cuts: np.ndarray, time: np.ndarray, event: np.ndarray) -> np.ndarray:

@@ -13,11 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...data.discretization.dependence import mutual_information
 from ...data.evidence import build
 from ...data.schema import Schema
-from ...evaluation.columns_and_pairs import some
-from ...evaluation.misfit import classes_of
+from ...evaluation.columns_and_pairs import pair_information, some
 from ...models.base import Distribution
 from .constants import FIXED
 
@@ -44,9 +42,7 @@ def pairs_of(schema: Schema, X: np.ndarray, seed: int) -> Pairs:
     """Columns of rows X (n, d), d >= 2, each with the one on which it depends most, and with others at random."""
     # other columns are given too, because a candidate may have learned the strongest dependence only
     d, random = X.shape[1], np.random.default_rng(seed)
-    rows = X[some(len(X), FIXED.rows_of_dependence, random)]
-    information = mutual_information(*classes_of(schema, rows, rows[:0]))
-    np.fill_diagonal(information, -np.inf)
+    information = pair_information(schema, X, random)
     each = []
     for j in some(d, FIXED.asked_columns, random).tolist():
         strongest = int(information[j].argmax())

@@ -536,24 +536,7 @@ def _in_time(task: Task, compared: list[Compared], decision: Decision, splits: l
     return _Ending(alone, chosen, [f"{n - rows:,} of {n:,} rows"])
 
 
-# ---- Weights of a mixture of models, by EM on the log-densities of validation rows.
-
-
-def mixture_weights(log_density: np.ndarray) -> np.ndarray:
-    """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K)."""
-    # The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
-    # members say nothing.
-    top = log_density.max(axis=1)
-    known = np.isfinite(top)
-    density = np.exp(log_density[known] - top[known, None])
-    weight = np.full(log_density.shape[1], 1.0 / log_density.shape[1])
-    for _ in range(FIXED.em_steps if len(density) else 0):
-        share = density * weight
-        new = (share / share.sum(axis=1, keepdims=True)).mean(axis=0)
-        if np.abs(new - weight).max() < 1e-9:
-            return new
-        weight = new
-    return weight
+# ---- Log-density of a mixture of models.
 
 
 def members_log_density(log_density: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -13,8 +13,6 @@ class Constants:
     """Rows below which no classifier compares draws with them: it would learn too little."""
     told_apart_cells: int = 500_000
     """Cells that are compared; of wide tables fewer rows are, but `told_apart_rows` at least."""
-    em_steps: int = 1_000
-    """Most steps of EM for the weights of a mixture. The mean is concave, so the bound only ends rounding noise."""
     mixture_gain: float = 0.01
     """Gain of `choose.validation_score` that a mixture must bring: it takes longer to ask, and its draws are told apart
     more easily."""
@@ -64,8 +62,6 @@ class Constants:
     """Columns about which each candidate is asked; of wide tables so many drawn at random."""
     asked_at_random: int = 2
     """Columns, drawn at random, that are given in such questions, beside the one on which a column depends most."""
-    rows_of_dependence: int = 4_000
-    """Rows by which the strength of dependence is judged."""
     noise: float = 0.1
     """Standard deviation of an error that is added to each number, over the spread of its column: the scores of columns
     that are almost functions of others would outweigh all others."""

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jointforest.learners.selection.choose import (
-    members_log_density,
-    mixture_weights,
-)
+from jointforest.estimators.predictor.survival import mixture_weights
+from jointforest.learners.selection.choose import members_log_density
 
 
 def table(seed: int, n: int = 60, k: int = 3) -> np.ndarray:
