@@ -76,7 +76,7 @@ class AdversarialForest(TableLearner):
     max_samples : int, float or None
         Most rows (or share of the rows) that trees are grown on, as many synthetic ones beside them; None: all. They
         are drawn at random once, for all trees; all rows of the table fill the leaves, prune them and weigh them. By
-        default 200,000: see ``docs/experiments/rows-for-growing.md``.
+        default 200,000: see ``docs/experiments/adversarial-forest-defaults.md``.
     delta : float
         Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
     max_iters : "auto" or int

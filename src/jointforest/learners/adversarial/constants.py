@@ -13,12 +13,12 @@ class Constants:
     """Most rounds after the first by default, as in the R package arf."""
     max_samples: int = 200_000
     """Most rows that grow trees by default. Growing takes time and memory in proportion to them, and all rows fill the
-    leaves in any case. See ``docs/experiments/rows-for-growing.md``."""
+    leaves in any case."""
     sample_share: float = 0.632
     """Share of the rows that each tree draws without replacement: the expected share of distinct rows, 1 - 1/e, of a
     bootstrap sample, so that out-of-bag rows are as many as in a random forest."""
     early_trees: tuple[int, ...] = (2, 4)
-    """Numbers of trees that may end the rounds; see ``docs/experiments/adversarial-forest-defaults.md``."""
+    """Numbers of trees that may end the rounds."""
     early_errors: float = 3.0
     """Standard errors by which their accuracy must be below what would continue."""
 
