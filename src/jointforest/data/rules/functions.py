@@ -32,7 +32,7 @@ _MOST_LEVELS = 200
 _FEWEST_ROWS = 500
 """Fewest rows of a rule about combinations."""
 _FEWEST = 10
-"""Fewest rows of each combination that occurs, unless it is as common as the next limits say."""
+"""Fewest rows of each combination that occurs, unless the next limits hold."""
 _FEWEST_COMMON = 3
 """Fewest rows of each combination of two columns where all are as common as if the columns were independent."""
 _LEAST_RATIO = 0.5

@@ -85,7 +85,7 @@ class Constants:
     """Rows by which the shape is chosen, at most; the number of iterations is chosen by all rows."""
     learning_rate: float = 0.1
     iterations_at_once: int = 50
-    """Iterations after which the validation loss is looked at."""
+    """Iterations after which the validation loss is examined."""
     most_iterations: int = 500
     """Iterations of which the best number is chosen."""
     patience: int = 20

@@ -1,7 +1,6 @@
 """How well a row of evidence fits each leaf: the kernels behind every query.
 
-Columns are the outer loop and a block of leaves the inner one: what belongs to the cell is computed once a block, the
-inner loops hold plain arrays, and a block's parameters stay in the processor's cache from column to column.
+Columns are the outer loop and a block of leaves the inner one, so that a block's parameters stay in the cache.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Histories(NamedTuple):
 
     start : int64 array (n + 1,). Rows ``start[i]:start[i + 1]`` are those of subject i.
     head : int16 array (n, h). Codes of head variables; 0 missing, -1 unknown, -2 unknown but not missing.
-    length : int64 array (n,). Rows of the whole history; -1 where it may go on.
+    length : int64 array (n,). Rows of the complete history; -1 where further rows may follow.
     code : int16 array (N, d). Codes of values, with the signs of ``head``.
     change : int16 array (N, m). Codes of changes; 0 if unknown.
     value, base : float64 array (N, m). Values of columns of changes, NaN if unknown; logs of their density inside their
@@ -153,7 +153,7 @@ class State(NamedTuple):
     next_value : float64 array (H, d). Last known value of columns of changes after the row.
     expected : int32 array (H, d). Codes that the earlier columns of the row suggest; 0 for columns without an
         expectation tree.
-    leaf : int64 array (H, 8). Of the trees of the cell at hand: the first entry of the leaf.
+    leaf : int64 array (H, 8). Of the trees of the current cell: the first entry of the leaf.
     ahead : float64 array (H, d). Factor of the weight: how well an unknown cell agrees with the next known
         value in its column; it is taken out at that value. 1 elsewhere.
     stay : float64 array (H, d). Probability that the value in the last row is the last known one, of columns that
@@ -162,8 +162,8 @@ class State(NamedTuple):
     value : float64 array (P, d). Last known value of columns of changes before the row.
     memory : int32 array (P, d, 14). What is remembered of the rows before: `memory_kernels`.
     seen : uint64 array (P, d). Codes seen so far, as bits.
-    place : uint8 array (8, 64). Of the trees of the cell at hand: the class of each code.
-    ratio : float64 array (8, 64). Of the trees of the cell at hand that tie codes to the past: the ratio of each code.
+    place : uint8 array (8, 64). Of the trees of the current cell: the class of each code.
+    ratio : float64 array (8, 64). Of the trees of the current cell that tie codes to the past: the ratio of each code.
     held : int64 array (8,). First entry of the leaf that these ratios are of; -1 if of none.
     """
 
@@ -226,12 +226,12 @@ class _Scratch(NamedTuple):
         of missing cells may be 0.
     mass : float64 array (cap,). Sum of each of them.
     of_code : float64 array (65,). Distribution of the code of the number of rows.
-    next_known : float64 array (2,). Next known value in the column of the cell at hand, and one over the typical
+    next_known : float64 array (2,). Next known value in the column of the current cell, and one over the typical
         distance from it; 0 if the draws of the cell do not look ahead.
     factor : float64 array (cap, C + 1). For each hypothesis and code: how well the code agrees with this value.
     common : int64 array (1,). What all hypotheses have in common: see `group_kernels`.
     context : int16 array (26, d or more). Contexts of each kind and column that all hypotheses have in this row; -1 if
-        not looked at yet.
+        not examined yet.
     group : int64 array (2, cap). Group of each hypothesis, -1 if its history has no such row; and first hypothesis of
         each group.
     order, spare : int64 array (cap,). Hypotheses, those of one leaf beside each other.

@@ -231,8 +231,7 @@ class CoordinateCells:
         return np.concatenate(done)
 
     def _known_within(self, j: int, rows: np.ndarray, unknown: np.ndarray, added: np.ndarray) -> np.ndarray:
-        """What known sums add to sum j (n,), if all of their terms are terms of j. These terms then count as known.
-        ``unknown`` and ``added`` (n, t) are changed."""
+        """What known sums add to sum j (n,), if their terms are all terms of j; changes ``unknown``, ``added``."""
         # A sum is used only while its own evidence is pending. So if two sums are parts of each other, only one uses
         # the other, and nothing counts twice.
         out, is_told = np.zeros(len(rows)), np.zeros(unknown.shape, bool)

@@ -18,7 +18,7 @@ _MOST_ROWS = 1 << 17
 _DRAWS = 1 << 14
 """Draws that stand for the distribution of a sum that is not added up."""
 _PAIRS = 1 << 22
-"""Most pairs of a row and a grid cell, or a point, that are looked at at once."""
+"""Most pairs of a row and a grid cell, or a point, that are examined at once."""
 _MOST_SHIFTED = 1 << 12
 """Most rows of a sum whose last part has no grid, or a long one."""
 _MANY_POINTS = 100

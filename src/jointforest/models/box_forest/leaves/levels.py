@@ -103,8 +103,7 @@ def members(words: np.ndarray, size: int) -> np.ndarray:
 def one_column(
     scale: np.ndarray, share: np.ndarray, member: np.ndarray, row: np.ndarray, level: np.ndarray, mass: np.ndarray
 ) -> WideLevels:
-    """The masses of one wide column in R rows, from its factors (R,), shares (K,), sets, bool (R, K) or one for all,
-    and the rows, levels and masses of what rows list, in this order."""
+    """Masses of one wide column in R rows, from factors (R,), shares (K,), sets, and the rows' own levels."""
     sets, number = np.unique(bits(member), axis=0, return_inverse=True)
     n = len(scale)
     number = np.broadcast_to(number.reshape(-1, 1), (n, 1))
