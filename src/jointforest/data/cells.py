@@ -21,11 +21,9 @@ from .schema import CATEGORICAL_KINDS, Column, Frame
 class ColumnCells:
     """The cells of one column.
 
-    sort : str. ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all
-        missing).
+    sort : str. ``number``, ``integer``, ``boolean`` (0 and 1), ``datetime``, ``levels``, or ``empty`` (all missing).
     dtype : str. How the frame stores the column.
-    values : float64 array (n,). Numbers, NaN where missing; if ``datetime`` int64, ticks since 1970-01-01; not of
-        levels.
+    values : float64 array (n,). Numbers, NaN where missing; if ``datetime`` int64 ticks since 1970-01-01.
     missing : bool array (n,)
     codes : integer array (n,), None unless ``levels``. Place in ``labels``; -1 where missing.
     labels : list. Distinct values; some may not occur.

@@ -22,12 +22,9 @@ class Evidence(NamedTuple):
     Each cell has a likelihood, a function l of the column's value: of a region the weights below within it, 0
     outside. Of hard evidence all weights are 1. p(evidence) is the mean of the product of all cells' likelihoods.
 
-    value : float64 array (n, d), C-contiguous. The cell's value (level code if categorical); NaN where no value is
-        known.
-    region : int32 array (n, d), or (0, 0) without regions. Number of the cell's region; -1 if none, or if it has a
-        value.
-    run_start : int32 array (R + 1,). Region r is the union, possibly empty, of the runs ``run_start[r]:run_start[r +
-        1]``.
+    value : float64 array (n, d), C-contiguous. The cell's value or level code; NaN where no value is known.
+    region : int32 array (n, d), or (0, 0) without regions. Number of the cell's region; -1 if none, or if a value.
+    run_start : int32 array (R + 1,). Region r is the union, maybe empty, of runs ``run_start[r]:run_start[r + 1]``.
     run_lo, run_hi : float64 array (Q,). Half-open runs ``(lo, hi]``, disjoint, ascending, lo < hi; on cell edges where
         the column has a grid. For a categorical column level k is in a run if ``lo < k <= hi``, edges at ``k -+ 0.5``.
     atoms : uint64 array (R,). Bit k is set if the k-th atom of the region's column lies in the region.

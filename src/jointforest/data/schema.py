@@ -41,8 +41,7 @@ class Columns(NamedTuple):
     origin : float64 array (p,). Centre of one cell: cells are ``origin + k*step -+ step/2``.
     atom_start : int32 array (p + 1,). Slot s has the atoms ``atom_value[atom_start[s]:atom_start[s + 1]]``, ascending.
     atom_value : float64 array (A,). Values that have a mass of their own.
-    level_start : int32 array (c + 1,). Categorical slot s has the levels ``level_start[s]:level_start[s + 1]`` of a
-        table.
+    level_start : int32 array (c + 1,). Slot s has the levels ``level_start[s]:level_start[s + 1]`` of a table.
     """
 
     is_categorical: np.ndarray
@@ -391,9 +390,8 @@ class Schema:
 
     columns : tuple of Column
     frame : {"pandas", "polars", "pyarrow", "numpy", "file"}
-    unknown : tuple of (int, Column). Columns that take no part in the model, and their places in the frame: those
-        without a known cell at learning, and those that are set aside. In draws, identifiers are new, and the others
-        missing.
+    unknown : tuple of (int, Column). Columns that take no part in the model, and their places in the frame: without a
+        known cell at learning, or set aside. In draws, identifiers are new, and the others missing.
     n_rows : float. Rows that the model was learned from, times the probability of its evidence; 0 if unknown.
     rules : tuple of Rule. Rules between the columns, found or declared.
     spelling : CsvForm or None. How the CSV file of the table was written, if unusual; later commands read and write so.

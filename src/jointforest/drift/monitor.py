@@ -30,8 +30,7 @@ _WINDOW = 2.0
 _AT_ONCE = 50
 """Rows between updates of bets."""
 _LIFT = 0.1
-"""Of the greatest capital M of a term, the evidence is _LIFT M^(1 - _LIFT): its mean is at most 1 whatever is examined
-beside the term."""
+"""Of the greatest capital M of a term, the evidence is _LIFT M^(1 - _LIFT), whose mean is at most 1."""
 
 
 class Monitor:

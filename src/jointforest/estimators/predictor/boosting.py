@@ -114,8 +114,7 @@ class Trial(NamedTuple):
     """Boosted trees, and the loss of validation rows after each iteration.
 
     model : HistGradientBoosting*
-    ranks : dict of int to float64 array. Of columns with more levels than scikit-learn takes: the number that stands
-        for each level.
+    ranks : dict of int to float64 array. Numbers of levels, of columns with more than scikit-learn takes.
     loss : float64 array (iterations,). Sum over the validation rows, as they are weighted.
     plain : float64 array (iterations,). The sum without weights.
     """

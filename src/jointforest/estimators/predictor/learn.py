@@ -146,8 +146,7 @@ class PredictorProblem(NamedTuple):
 class MemberLoss(NamedTuple):
     """Validation results of a member.
 
-    loss : float64 array (rates,). Mean log-loss, or root mean squared error, at each of `Constants.rates`; NaN: no
-        rows.
+    loss : float64 array (rates,). Mean log-loss, or root mean squared error, at each of `Constants.rates`; or NaN.
     weight : float64 array (B,). Its weight at the pool's knots: zeros if the member is not kept.
     """
 

@@ -137,8 +137,7 @@ class ModelOutcome:
     """Predictions of a model: a class, or a number in an interval.
 
     schema : Schema. Of the joint.
-    model : object with ``predict``, or a function of a frame. With ``classes_`` and ``predict_proba`` it gives
-        probabilities.
+    model : object with ``predict``, or a function of a frame. With ``classes_``, ``predict_proba`` is used.
     """
 
     target = None

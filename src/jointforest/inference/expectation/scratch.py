@@ -162,8 +162,7 @@ class CellScratch(NamedTuple):
     combination : int64 array (d,). The cell of each column.
     probability : float64 array (most combinations,)
     mass : float64 array (cells, STRIDE). Mass of each cell in a block of components.
-    vector : float64 array (d + 1, STRIDE). Weights of the block's components times the masses of the cells of the first
-        columns.
+    vector : float64 array (d + 1, STRIDE). Weights of components times masses of cells of the first columns.
     total, answer : float64 arrays (K,)
     """
 

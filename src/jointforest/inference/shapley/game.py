@@ -151,8 +151,7 @@ class Asked(NamedTuple):
     """Values of q coalitions.
 
     mean, variance : float64 array (q, K). The value, and the variance of its error, independent between coalitions.
-    replicates : float64 array (q, R, K) or None. Values by background row, of which ``mean`` is the mean; ``variance``
-        is 0.
+    replicates : float64 array (q, R, K) or None. Values by background row, with mean ``mean``; ``variance`` is 0.
     """
 
     mean: np.ndarray

@@ -45,8 +45,7 @@ class Sample(NamedTuple):
     """Rows that stand for a table.
 
     n : int. Rows of the table.
-    X : float64 array (m, d). Cells and level codes of some rows, by their keys, in proportion to the table; ranges
-        drawn from.
+    X : float64 array (m, d). Cells and level codes of rows, by keys, in proportion to the table; ranges drawn from.
     ranges : Ranges or None. Which cells are ranges.
     """
 

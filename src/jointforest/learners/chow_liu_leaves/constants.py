@@ -14,8 +14,7 @@ class Constants:
     fine_ends: float = 1.0
     """How much finer the codes are at both ends of a column, from 0 to 1. Most of a correlation lies in heavy tails."""
     leaf_nodes: int = 120
-    """Leaves of a tree of an adversarial forest by default. A leaf holds a table for each column, so that there are
-    fewer leaves than with independent columns."""
+    """Leaves of a tree of an adversarial forest by default; few, because a leaf has a table for each column."""
 
     table_rows: tuple[float, ...] = (0.3, 3.0, 30.0, 200.0, 1_000.0)
     """Rows of smoothed pairs that each code of the parent may receive in the tables of all rows. Each half of the

@@ -35,8 +35,7 @@ class Constants:
     spread_trees: int = 8
     """Trees whose out-of-bag rows choose the spreads, which bounds the time."""
     target_spreads: tuple[float, ...] = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45)
-    """Candidates for the smallest spread of a number as target. They are finer, as the predictive spread follows from
-    them directly."""
+    """Candidates for the smallest spread of a target: finer, as the predictive spread follows from them."""
     target_rows: int = 2_000
     """Training rows that choose it, which bounds the time."""
     usual_spread: float = 0.1
@@ -51,8 +50,7 @@ class Constants:
     pattern_fewest_rows: int = 100
     """Fewest rows, without missing cells out of a pattern, that calibrate it alone: a level of 99 % needs 99 rows."""
     union_rows: int = 200
-    """Rows that calibrate a pattern for which there are fewer. Cells are missing in each where they are so in either
-    row."""
+    """Rows that calibrate a pattern for which there are fewer, each with the cells missing that either row lacks."""
     calibration_chunk: int = 64
     """Rows asked at once with these, which bounds the memory."""
 

@@ -18,8 +18,7 @@ MIN_COUNT = 5.0
 _FLAT = 1e-9
 """Share of a score's squares left after projection below which nothing but rounding is left."""
 _FAR = 2.5
-"""Largest quadratic score, in standard deviations, with which a chi-square is near enough; without ties it is
-sqrt(5)."""
+"""Largest quadratic score, in standard deviations, at which a chi-square is near enough; sqrt(5) without ties."""
 
 
 def p_values(numbers: np.ndarray, levels: np.ndarray) -> np.ndarray:

@@ -38,8 +38,7 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, mis
 
     unit : float. What deviations are measured in.
     atoms : float64 array (n_leaves, n_atoms). Receives the weight of the rows on each atom.
-    off_atoms : float64 array (n_leaves, 5). Of the others: weight, mean, squared deviations in units, smallest,
-        largest.
+    off_atoms : float64 array (n_leaves, 5). Others: weight, mean, squared deviations in units, smallest, largest.
     missing : float64 array (n_leaves,). Weight of the missing cells. All three come as zeros.
     """
     for leaf in range(start.shape[0] - 1):

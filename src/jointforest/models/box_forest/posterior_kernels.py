@@ -121,8 +121,7 @@ class _RowScratch(NamedTuple):
     """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
     stack : int32 array, as long as all trees have nodes. Nodes still to be visited.
-    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves that the row reaches, and their log p(leaf,
-        evidence).
+    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves of the row, and log p(leaf, evidence).
     at_atoms : float64 array (L, A). `Forest.at_atoms`: this is kept.
     """
 

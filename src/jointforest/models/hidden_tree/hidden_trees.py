@@ -106,8 +106,7 @@ class TreeTables:
     transition : tuple of m arrays (H_parent, H_k). Rows sum to 1.
     emission : tuple of m arrays (H_k, K_j). Rows sum to 1; (H_k, 0) where there is no column.
     blank : tuple of m arrays (H_k,), or empty. p(cell missing | state), for questions about missing cells.
-    missing_at : int32 array (m,), or empty. The node whose state determines whether the cell is missing; empty: its
-        own.
+    missing_at : int32 array (m,), or empty. The node whose state determines whether a cell is missing; empty: its own.
     """
 
     column: np.ndarray

@@ -114,8 +114,7 @@ class CodeRuns:
     Of a sum of two parts, the first one of three has one value, 0.
 
     code : int64 array (3, R). The codes of each run.
-    weight : float64 array (R,). Sum over the values of the run of the product of their weights and the likelihood of
-        their total.
+    weight : float64 array (R,). Sum over the run of weights of values times the likelihood of their total.
     """
 
     def __init__(

@@ -24,8 +24,7 @@ class CoordinateCells:
     log_weight : float64 array (n,)
     pending : bool array (n, s). Whether the evidence on the k-th sum is still to be applied.
     owner : int64 array (n,)
-    is_new : bool array (n,). Whether a compound has no level with the values of the row, which is then no evidence,
-        at a penalty.
+    is_new : bool array (n,). Whether no level of a compound has the values of the row: a penalty instead of evidence.
     """
 
     def __init__(self, coordinates: Coordinates, table: RegionTable, fields: dict[str, np.ndarray]) -> None:

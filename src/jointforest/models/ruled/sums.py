@@ -24,8 +24,7 @@ _MOST_SHIFTED = 1 << 12
 _MANY_POINTS = 100
 """Points from which on a distribution function is added up from a histogram, which costs less."""
 _LEAST_WEIGHT = 1e-12
-"""Rows of less weight than this, of the heaviest one, are left out: their mass is less than what rounding of tables in
-float32 does."""
+"""Rows of less weight than this, of the heaviest one, are left out: float32 tables are rounded by more."""
 
 
 @dataclass(frozen=True)

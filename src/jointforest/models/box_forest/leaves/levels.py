@@ -33,8 +33,7 @@ class WideLevels(NamedTuple):
 
     where ``own`` is 0 but for the few levels that the row lists.
 
-    place : int32 array (c,). Of each categorical slot: its first column in ``Leaves.level_mass``, or -1 - t if it is
-        wide; derived.
+    place : int32 array (c,). First column of each slot in ``Leaves.level_mass``, or -1 - t if it is wide; derived.
     start : int32 array (w + 1,). Levels of wide column t are ``start[t]:start[t + 1]`` of a row of ``share``; derived.
     share : float64 array (G, W). What rows share, of any sum.
     share_row : int32 array (R, w)
