@@ -246,7 +246,7 @@ def fit(
 
 def _tell(joint: Joint, n: int, how: str) -> None:
     """Say what was read and learned."""
-    if joint.reading.notice and not (joint.fitted_by and sys.stderr.isatty()):  # `jf.fit` has said it there
+    if joint.reading.notice and not (joint.fitted_by and sys.stderr.isatty()):  # `jf.fit` has printed it there
         say(joint.reading.notice)
     say(f"{_counted(n, 'row')}, {_counted(len(joint.columns), 'column')}: {how}")
 
@@ -442,7 +442,7 @@ def explore(
     joint = load_any(model)
     table = _one_table(rows, table)
     frame = None if table is None else read(table, source, joint)
-    warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page says it
+    warnings.simplefilter("ignore", UnsupportedEvidenceWarning)  # the page shows it
     if joint.is_of_histories:
         if trained is not None:
             raise click.UsageError(
@@ -561,7 +561,7 @@ def fidelity(model: str, table: str, holdout: str | None, seed: int | None, outp
 
     Of a joint of histories: the accuracy of drawn subjects, and two-sample tests.
 
-    The headline is how well a classifier tells draws from the table's rows; then come the columns and pairs that differ
+    The headline is how well a classifier separates draws from rows; then come the columns and pairs that differ
     most, and copies; with --holdout also held-out log-density and intervals.
     """
     from .evaluation.fidelity import fidelity as measure

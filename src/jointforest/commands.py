@@ -160,7 +160,7 @@ def read_without_title(path: str, source: Input, text: Iterable[str]) -> pa.Tabl
 
 
 def n_rows_of_table(joint: Any, frame: pa.Table) -> int:
-    """The number of rows of a table without blank ones and totals at its end."""
+    """The number of rows of a table without empty ones and totals at its end."""
     from .data import frames
     from .data.infer_schema import last_rows
     from .data.text_columns import Found, with_forms
@@ -266,7 +266,7 @@ def write_answers(
 
 
 class _Told:
-    """Shows the first warning of each kind, and says at the end how many batches had more of them."""
+    """Shows the first warning of each kind, and prints at the end how many batches had more of them."""
 
     def __init__(self) -> None:
         self.shown: set[type[Warning]] = set()

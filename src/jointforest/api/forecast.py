@@ -303,8 +303,7 @@ class _Last:
     n_rows : int64 array (n,). Number of known rows.
     time : float64 array (n,) or None
     code : int16 array (n, m, q). Codes of the q columns that repeat values, those of unknown cells drawn.
-    value : float64 array (n, m, q). Their values, those of unknown cells where they are drawn as repetitions; NaN of
-        others, and of missing ones.
+    value : float64 array (n, m, q). Their values; NaN of missing cells, and unknown ones that do not repeat a value.
     head : float64 array (n, h). Values of constant columns.
     """
 

@@ -1109,7 +1109,7 @@ class Joint:
 
     @threaded
     def predict(self, frame: Any, target: str, *, n_jobs: int | None = -1, beta: float = 1.0) -> np.ndarray:
-        """Most probable level, or mean of a number or date, of a target column; the frame's own is not looked at.
+        """Most probable level, or mean of a number or date, of a target column; the frame's own is not examined.
 
         So every joint is a classifier, and a regressor, for each of its columns.
 
@@ -1174,7 +1174,7 @@ class Joint:
         Parameters
         ----------
         frame : frame of n rows
-            Any cells may be missing; the target's own are not looked at.
+            Any cells may be missing; the target's own are not examined.
         target : str
             A categorical, ordered or boolean column.
         beta : float in 0..1

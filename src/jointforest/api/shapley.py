@@ -382,7 +382,7 @@ def shapley(
         Players that are several columns; other columns are players of their own. "auto": clusters of dependent columns,
         at most 12 players, so that all coalitions are asked.
     interventional : bool
-        Marginal values: what is not in S is drawn as if x_S said nothing of it.
+        Marginal values: columns outside S are drawn independently of x_S.
     background : int or frame
         Of interventional values: how many rows to draw from the joint, or these rows.
     n_coalitions : int, optional
@@ -474,7 +474,7 @@ def _of_column(
 
 
 def nothing(value: game.ValueFunction, d: int) -> game.Asked:
-    """The value of the coalition that knows nothing, q = 1."""
+    """The value of the empty coalition, q = 1."""
     return value(np.zeros(1, dtype=np.int64), np.zeros((1, d), bool))
 
 

@@ -84,7 +84,7 @@ class _Spread(NamedTuple):
 
 
 class _Prior(NamedTuple):
-    """What is known without evidence of a column.
+    """The distribution of a column without evidence.
 
     edges : float64 array. Ends of its bins; nothing of levels.
     mass : float64 array. Of the bins, or levels.

@@ -1,7 +1,6 @@
 """Views of HTML: a title, lines, cards with tables.
 
-Every text that comes from a table is escaped here. Sites such as GitHub strip styles, and some strip SVG. The content
-of a view is therefore text in tables, in an order that can be read without any style.
+Every text from a table is escaped here. Views can be read without styles and SVG, which some sites remove.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Small pictures as SVG elements: bars of shares, histograms, steps of a waterfall.
 
-Colours are presentation attributes and no element needs a style. Grey is translucent and text has the colour of what is
-around it, so that a picture can be read on white and on black.
+Colours are attributes, so no styles are needed. Pictures can be read on white and on black.
 """
 
 from __future__ import annotations

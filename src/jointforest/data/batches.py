@@ -18,8 +18,7 @@ Batches = Callable[[], Iterator[Any]]
 
 
 def batches_of(source: Any) -> Batches:
-    """The batches of a source, as `AdversarialForest.fit_batches` takes it. A frame counts as batches of its rows.
-    Raises FileNotFoundError if there is no such file, and TypeError if it is no such source."""
+    """The batches of a source, as `AdversarialForest.fit_batches` takes it; a frame is cut into batches of its rows."""
     paths = _paths(source)
     if paths:
         return _of_files(paths)
@@ -50,7 +49,7 @@ def known_rows(source: Any) -> int | None:
         try:
             return sum(parquet.read_metadata(file).num_rows for file in files)
         except (ArrowException, OSError):
-            return None  # said when it is read
+            return None  # the error comes when it is read
     return len(source) if hasattr(source, "shape") or _is(source, "pyarrow", "Table") else None
 
 

@@ -21,19 +21,16 @@ from .schema import CATEGORICAL_KINDS, Column, Frame
 class ColumnCells:
     """The cells of one column.
 
-    sort : str. ``number``, ``integer`` or ``boolean`` (numbers 0 and 1), ``datetime``, ``levels``, or ``empty`` (all
-        missing).
+    sort : str. ``number``, ``integer``, ``boolean`` (0 and 1), ``datetime``, ``levels``, or ``empty`` (all missing).
     dtype : str. How the frame stores the column.
-    values : float64 array (n,), or int64 if ``datetime``. Numbers, NaN where missing; ticks since 1970-01-01 if
-        ``datetime``; unused for levels.
+    values : float64 array (n,). Numbers, NaN where missing; if ``datetime`` int64 ticks since 1970-01-01.
     missing : bool array (n,)
     codes : integer array (n,), None unless ``levels``. Place in ``labels``; -1 where missing.
-    labels : list. Distinct values; each label may or may not be in use.
+    labels : list. Distinct values; some may not occur.
     declared : bool. Whether the frame's type lists the labels in an order of its own.
     ordered : bool. Whether the frame's type says that this order has a meaning.
     per_second : float. Ticks in a second, if ``datetime``.
-    range_of : int32 array (n,) or None. Place in ``intervals`` of a cell that is a range, which counts as missing; -1
-        of all others.
+    range_of : int32 array (n,) or None. Place in ``intervals`` of a cell that is a range and counts as missing; or -1.
     """
 
     sort: str
@@ -123,7 +120,7 @@ OPEN = (None, -math.inf, math.inf)
 
 
 def ranged(cells: ColumnCells, is_range: np.ndarray, intervals: Sequence[Interval]) -> ColumnCells:
-    """The cells, some of them (n,) ranges, given in their order: the whole line is a missing cell, a point a number."""
+    """The cells, of which those (n,) are ranges; (-inf, inf) is a missing cell, and a single point a number."""
     number = np.full(len(is_range), -1, np.int32) if cells.range_of is None else cells.range_of.copy()
     place = {interval: k for k, interval in enumerate(cells.intervals)}
     is_number, values = cells.codes is None and cells.sort != "datetime", cells.values

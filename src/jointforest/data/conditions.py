@@ -369,7 +369,7 @@ def _entry(end: Any, i: int) -> Any:
     return normal(value)
 
 
-# ---- That a cell is missing, or is not, as something that can be said of a row.
+# ---- Conditions that a cell is missing, or is not.
 
 
 @dataclass(frozen=True)

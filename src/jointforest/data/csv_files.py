@@ -52,16 +52,16 @@ _DECIMAL_COMMAS = re.compile(r"[^,\n]+\n(\s*([+-]?\d+(,\d+)?)?\s*\n)*\s*[+-]?\d*
 """A name, and below it numbers alone."""
 _CHUNK = 1 << 20
 _SAMPLE = 1 << 24
-"""Bytes that are looked at to tell encodings."""
+"""Bytes from which the encoding is inferred."""
 HEAD_BYTES = 1 << 16
-"""Bytes that tell in which form a file is."""
+"""Bytes from which the form of a file is inferred."""
 _WORD_ENDS = (b" ", b",", b";", b"|", b"\t", b'"', b"\n", b"\r")
 _LONGEST_WORD = 20
 _INFINITE = tuple(sign + word for sign in ("", "-", "+") for word in ("inf", "Inf", "INF", "infinity", "Infinity"))
 _MOST_ZEROS = 6
 """Most zeros behind the decimal point of a whole number that stands for missing cells."""
 _MOST = 1000
-"""Distinct texts of a column that are looked at."""
+"""Distinct texts of a column that are examined."""
 
 
 class CsvForm(NamedTuple):
@@ -75,11 +75,9 @@ class CsvForm(NamedTuple):
     comment : str. Lines that start with this text are no rows; empty if there are none.
     skip : int. Lines above the names.
     line_end : str. What ends the lines of an answer; files are read with any.
-    patterns : dict of str to str. How columns of numbers, truth values and moments are written, if not as usual: see
-        `_pattern`.
-    names : dict of str to str. What the file calls columns that have another name here, as it calls others so, too.
-    sure, kept : tuple of str. Spellings that mean missing in every column without a doubt, and those that are levels of
-        columns of text.
+    patterns : dict of str to str. How columns of numbers, truth values and times are written, see `_pattern`.
+    names : dict of str to str. Names in the file of columns that are numbered here.
+    sure, kept : tuple of str. Spellings that mean missing in every column; and those that are levels of text.
     """
 
     na: tuple[str, ...] = NA
@@ -126,9 +124,7 @@ def check_form(form: CsvForm) -> None:
 
 
 def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), doubt: bool = True) -> pa.Table:
-    """A table from an Arrow file, which is read from its start; messages call it ``name``. Columns in ``text`` are read
-    as text, even if they look like numbers. Raises ValueError if it is no such table. With ``doubt``, warns if its
-    header looks like data or like a title, two columns have one name, or its text is no UTF-8."""
+    """A table from an Arrow file; columns in ``text`` are read as text; ``doubt`` warns of an unlikely header."""
     # With their levels, words for missing cells are text where they are levels; without, the words and the cells beside
     # them decide.
     import pyarrow as pa
@@ -654,7 +650,7 @@ def _spelled_alike(cells: pa.ChunkedArray, texts: pa.ChunkedArray, known: pa.Chu
 
 
 def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
-    """A ValueError if the first bytes are those of UTF-16 and the form says otherwise."""
+    """A ValueError if the first bytes are those of UTF-16 and the form has another encoding."""
     found = _wide_encoding(head)
     wide = form.encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32", "utf16", "utf32"))
     if found and not wide:
@@ -666,7 +662,7 @@ def _check_encoding(head: bytes, name: str, form: CsvForm) -> None:
 def _cells_hint(
     problem: str, rows: list[list[str]], starts: list[int], separator: str, has_comments: bool
 ) -> tuple[str, dict[str, Any]]:
-    """What to do about lines with other numbers of cells, from what the parser says of them, and the first rows."""
+    """What to do about lines with other numbers of cells, from the message of the parser, and the first rows."""
     # With the fields of `CsvForm` that do it, if they do.
     counts = re.search(r"Expected (\d+) columns?, got (\d+): (.*)", problem)
     if counts is None:
@@ -694,7 +690,7 @@ def _first_full(rows: list[list[str]]) -> int:
 
 
 def _separator_hint(rows: list[list[str]], form: CsvForm) -> str:
-    """What to say if the header has more of another separator than of the one asked for."""
+    """The hint if the header has more of another separator than of the one asked for."""
     header = form.separator.join(rows[0]) if rows else ""
     for separator, said in _SEPARATORS.items():
         if separator not in (form.separator, " ") and header.count(separator) > header.count(form.separator):

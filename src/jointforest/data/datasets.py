@@ -1,4 +1,4 @@
-"""Small real tables that come with the package, and made ones with a known law."""
+"""Small real tables that come with the package, and made ones with a known distribution."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def load_penguins(frame: Literal["pandas", "polars", "pyarrow"] = "pandas") -> A
 def make_visits(
     n_patients: int = 500, random_state: int | None = None, frame: Literal["pandas", "polars", "pyarrow"] = "pandas"
 ) -> Any:
-    """Visits of patients: a made table with several rows for each patient, and a law that is known.
+    """Visits of patients: a made table with several rows for each patient, and a distribution that is known.
 
     Columns: patient (a number), date (irregular), sex (constant within a patient), status (well, ill or severe),
     weight (kilograms) and pressure (millimetres of mercury).

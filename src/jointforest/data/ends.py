@@ -1,7 +1,6 @@
 """Where a column of numbers ends: at its hard ends nothing lies beyond, its open ends have a tail.
 
-Each side is decided by its values alone. An end is hard where rows pile up, where they stop sharply, and where the
-column has few whole numbers. An open end of numbers of one sign does not reach beyond 0.
+An end is hard where rows pile up, where they stop sharply, and in columns of few whole numbers.
 """
 
 from __future__ import annotations

@@ -17,27 +17,23 @@ from .schema import Column, Schema
 
 @record
 class Evidence(NamedTuple):
-    """What is known of n rows: per cell nothing, a value, or a region, whose parts may have likelihoods.
+    """Evidence of n rows: for each cell nothing, a value, or a region, whose parts may have likelihoods.
 
     Each cell has a likelihood, a function l of the column's value: of a region the weights below within it, 0
     outside. Of hard evidence all weights are 1. p(evidence) is the mean of the product of all cells' likelihoods.
 
-    value : float64 array (n, d), C-contiguous. The cell's value (level code if categorical); NaN where no value is
-        known.
-    region : int32 array (n, d), or (0, 0) if there are no regions at all. Number of the cell's region, -1 if none. A
-        cell never has both a value and a region.
-    run_start : int32 array (R + 1,). Region r is the union of the runs ``run_start[r]:run_start[r + 1]``; it may be
-        empty.
+    value : float64 array (n, d), C-contiguous. The cell's value or level code; NaN where no value is known.
+    region : int32 array (n, d), or (0, 0) without regions. Number of the cell's region; -1 if none, or if a value.
+    run_start : int32 array (R + 1,). Region r is the union, maybe empty, of runs ``run_start[r]:run_start[r + 1]``.
     run_lo, run_hi : float64 array (Q,). Half-open runs ``(lo, hi]``, disjoint, ascending, lo < hi; on cell edges where
         the column has a grid. For a categorical column level k is in a run if ``lo < k <= hi``, edges at ``k -+ 0.5``.
     atoms : uint64 array (R,). Bit k is set if the k-th atom of the region's column lies in the region.
     run_log_weight : float64 array (Q,). Log of the likelihood in each run, finite, at most 0; 0 in hard evidence.
     atom_log_weight : float64 array (R, A), or (0, 0) if no region is soft. Log of the likelihood of the region's k-th
-        atom where bit k is set, else 0; A is at least the number of bits of the largest ``atoms``. On a grid the atom's
-        weight is that of the run with its cell.
-    log_penalty : float64 array (n,). Added to the row's log-probability: of levels never seen at learning (see
-        `data.schema.Column.log_unseen`), whose cells count as missing; and log-likelihoods of known values where there
-        is soft evidence of them, too.
+        atom where bit k is set, else 0. On a grid it is that of the run with its cell.
+    log_penalty : float64 array (n,). Added to the row's log-probability: of unseen levels
+        (`data.schema.Column.log_unseen`), whose cells count as missing; and log-likelihoods of values that also have
+        soft evidence.
     """
 
     value: np.ndarray
@@ -367,8 +363,7 @@ _NEAR = 1e-6  # of a cell
 
 
 def with_values(schema: Schema, evidence: Evidence, j: int, x: np.ndarray) -> Evidence:
-    """n rows of evidence, in which column j has the values x (n,); the one row may have a region of it, but no
-    value."""
+    """n rows of evidence, in which column j has the values x (n,); the one row may have a region of it."""
     n, column = len(x), schema.columns[j]
     rows = evidence.repeat(n)
     penalty, region = rows.log_penalty.copy(), rows.cell_regions()

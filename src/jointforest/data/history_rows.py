@@ -22,8 +22,7 @@ class HistoryRows:
     """N rows of n subjects.
 
     labels : list. What the frame calls each subject, in the order of their first rows.
-    start : int64 array (n + 1,). Rows ``place[start[i]:start[i + 1]]`` of the frame are those of subject i, in the
-        order of time.
+    start : int64 array (n + 1,). Rows ``place[start[i]:start[i + 1]]`` of the frame are those of subject i, by time.
     place : int64 array (N,)
     time : float64 array (N,) or None. Times of these rows, as numbers of the time column.
     """

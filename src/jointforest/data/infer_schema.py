@@ -1,7 +1,6 @@
 """The schema of a table, inferred once at learning from what is observed of its columns.
 
-The chapters: the kind of each column, which a user can override; columns that are set aside; columns that are a
-function of another column.
+Its parts: kinds of columns; columns that are set aside; columns that are a function of another column.
 """
 
 from __future__ import annotations
@@ -115,13 +114,13 @@ def check_ranges(schema: Schema, names: Collection[str]) -> None:
 
 
 def flags_of(kinds: Any) -> dict[str, Censored]:
-    """The columns of which another one says that some numbers are not exact."""
+    """The columns for which a flag column marks numbers that are not exact."""
     given = kinds if isinstance(kinds, Mapping) else {}
     return {str(name): kind for name, kind in given.items() if isinstance(kind, Censored)}
 
 
 def checked_kinds(names: Sequence[str], kinds: Mapping[str, Any] | None) -> dict[str, str]:
-    """The kinds of columns, without those of `flags_of`; columns that say what is exact are ignored."""
+    """The kinds of columns, without those of `flags_of`; flag columns are ignored."""
     flags = flags_of(kinds)
     if not isinstance(kinds, Mapping):
         return _check_kinds(names, kinds)
@@ -171,7 +170,7 @@ def with_ends_of_ranges(seen: Look, reader: FrameReader) -> Look:
 
 
 def with_ranges(schema: Schema, reader: FrameReader, flags: Mapping[str, Censored]) -> Schema:
-    """The schema with what ranges say of the ends of their columns, by imputed values."""
+    """The schema with the ends of columns of ranges, inferred from imputed values."""
     # The rows are those of the table, or stand for them.
     columns = list(schema.columns)
     few = [j for j, column in enumerate(columns) if column.n_ranges or column.name in flags]
@@ -255,7 +254,7 @@ def to_count(seen: Look, kinds: Mapping[str, str]) -> dict[str, WantedValues]:
 
 
 def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str, str]) -> Schema:
-    """The schema of a table that was looked at, with the counts of what was `to_count`."""
+    """The schema of a table that was examined, with the counts of what was `to_count`."""
     if seen.n == 0:
         raise NoRows("the table has no rows; at least one is needed")
     columns, unknown = [], []
@@ -364,7 +363,7 @@ def _outermost(seen: Numbers | Moments, origin: int) -> Outermost:
 
 
 def doubt_values(schema: Schema, seen: Look) -> None:
-    """Warn of values of a table that was looked at which may stand for missing cells."""
+    """Warn of values of a table that was examined which may stand for missing cells."""
     what = {name: column.what for name, column in zip(seen.names, seen.columns, strict=True)}
     warn_of(
         odd
@@ -735,7 +734,7 @@ _FEWEST = 20
 _TOTAL = re.compile(r"(grand|sub)?[ -]?total(s|e|es|er)?|sums?|summen?|(ins)?gesamt(summe)?|somme|suma", re.IGNORECASE)
 """What stands in the row of totals."""
 _MOST_TO_DOUBT = 100_000
-"""Rows of larger tables are not looked at: they come from no spreadsheet."""
+"""Rows of larger tables are not examined: they come from no spreadsheet."""
 
 
 def _doubt_last_rows(reader: FrameReader) -> None:

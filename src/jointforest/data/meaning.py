@@ -97,7 +97,7 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
 
 
 def _as_range(column: Column, condition: Any) -> Any:
-    """The interval that a text such as '<0.5' says of a column of numbers; any other condition as it is."""
+    """The interval of a text such as '<0.5' in a column of numbers; any other condition as it is."""
     is_number = column.kind in NUMERIC_KINDS and column.kind != "datetime" and not times.is_span(column.dtype)
     found = range_text(condition) if is_number and isinstance(condition, str) else None
     if found is None or (column.written is not None and column.written.sort != "number"):

@@ -1,8 +1,6 @@
 """What is observed of a table's columns: of one batch of rows, and merged, of two parts of a table.
 
-The chapters: keys and their counts in bounded memory, grids and point masses of numbers, steps of date-times, and the
-observations of one column and of a table. Merging does not depend on the order of the parts, so that a table has one
-schema however it is cut.
+Merging does not depend on the order of the parts, so the schema does not depend on how a table is cut.
 """
 
 from __future__ import annotations
@@ -217,8 +215,7 @@ class OnGrids(NamedTuple):
     """Which decimal grids some numbers lie on.
 
     power : bool array (10,). Whether all are multiples of 10^-k, as closely as they are stored.
-    divisor : int64 array (10,). Where they are, their greatest common divisor in units of 10^-k; 0 if all are 0, 1
-        where they are too large.
+    divisor : int64 array (10,). Their greatest common divisor in units of 10^-k; 0 if all are 0, 1 if too large.
     """
 
     power: np.ndarray
@@ -519,7 +516,7 @@ def precision(dtype: str) -> float:
 
 
 def merge_looks(a: Look, b: Look) -> Look:
-    """The looks at two parts of a table as one."""
+    """The observations of two parts of a table, merged."""
     check_alike(a.names, b.names)
     if a.frame != b.frame:
         raise ValueError(f"a part of the table is of {b.frame}, another of {a.frame}; give parts of one library")
@@ -537,7 +534,7 @@ def check_alike(a: Collection[str], b: Collection[str]) -> None:
 
 
 def _merged(name: str, a: Seen, b: Seen) -> Seen:
-    """Two looks at one column as one."""
+    """Two observations of one column, merged."""
     if a.sort != b.sort and (a.what is None or b.what is None):  # nothing is known of a part, whatever its type
         return replace(b if a.what is None else a, n_ranges=a.n_ranges + b.n_ranges)
     is_number = {a.sort, b.sort} <= {"number", "integer"}

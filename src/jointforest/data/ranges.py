@@ -1,8 +1,7 @@
 """Cells of which only a range is known: their texts, columns of flags, and imputed values of interval-censored cells.
 
-A range is an `Interval`. The cells of a column keep the number of their range beside values that are missing. Learners
-that need a value get one from the nonparametric maximum likelihood (Turnbull 1976) estimate of the column's
-distribution (`complete_column`).
+A cell that is a range is missing, and has the number of its `Interval`. Learners that need a value get a draw from the
+maximum likelihood estimate of the column's distribution (Turnbull 1976; `complete_column`).
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ class Ranges(NamedTuple):
         return rows, place.reshape(-1), [cast(Region, meaning_of(column, self.intervals[k])) for k in used.tolist()]
 
 
-# ---- A column that says whether the numbers of another one are exact.
+# ---- A flag column: whether the numbers of another column are exact.
 
 
 def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) -> ColumnCells:
-    """The cells of a column, those of which its flag says so as ranges."""
+    """The cells of a column; those that its flag marks are ranges."""
     if cells.codes is not None or cells.sort == "datetime":
         got = "dates" if cells.sort == "datetime" else "text"
         raise ValueError(f"column {name!r}: jf.censored expects numbers, got {got}; give durations in place of dates")
@@ -96,7 +95,7 @@ _ROWS_TO_TELL = 4_000
 limit another scale than the normal one must be straighter by the root of the ratio. In 60 columns of 500 rows with 30 %
 below a limit, means are off by .035 standard deviations in place of .040."""
 _NEAR = 1.0
-"""Standard normal units within which values beside an end tell how it goes on beyond them."""
+"""Standard normal units of the values beside an end from which the distribution beyond it is extrapolated."""
 
 
 def complete_column(

@@ -39,11 +39,9 @@ class Columns(NamedTuple):
     slot : int32 array (d,). Place of the column among the numeric, or among the categorical, columns.
     step : float64 array (p,). Width of a grid cell of a numeric slot; 0 where the slot has no grid (a density).
     origin : float64 array (p,). Centre of one cell: cells are ``origin + k*step -+ step/2``.
-    atom_start : int32 array (p + 1,). ``atom_value[atom_start[s]:atom_start[s + 1]]`` are the atoms of numeric slot s,
-        ascending, at most 64.
+    atom_start : int32 array (p + 1,). Slot s has the atoms ``atom_value[atom_start[s]:atom_start[s + 1]]``, ascending.
     atom_value : float64 array (A,). Values that have a mass of their own.
-    level_start : int32 array (c + 1,). Levels of categorical slot s are ``level_start[s]:level_start[s + 1]`` of any
-        per-level table.
+    level_start : int32 array (c + 1,). Slot s has the levels ``level_start[s]:level_start[s + 1]`` of a table.
     """
 
     is_categorical: np.ndarray
@@ -95,8 +93,7 @@ class Column:
     kind : str. One of `KINDS`.
     dtype : str. How the column is stored in the frame it came from; what `frames.decode` gives back.
     step : float. Width of a grid cell; 0 where there is no grid.
-    origin : float. Centre of one grid cell. Of a date-time column: the seconds since 1970-01-01 that are the number 0
-        (UTC if the column has a time zone), so that its cells are ``k * step``.
+    origin : float. Centre of one grid cell. Of a date-time column: the seconds since 1970-01-01 (UTC) of the number 0.
     atoms : tuple of float. Values with a mass of their own, ascending; at most 64; cell centres if there is a grid.
     levels : tuple of str, bool, int or float. Levels of a categorical column; the code of a level is its place.
     minimum, maximum : float. Range of the observed numbers; NaN in a categorical column.
@@ -105,16 +102,13 @@ class Column:
     n_observed : int. Number of cells seen at learning that were not missing.
     n_ranges : int. How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others.
     censored : Censored or None. Another column that marks exact numbers.
-    learned_until : float. Of a column with ranges that are open above the largest number that is known exactly, or if
-        none is the largest lower end; infinite of others.
-    has_number_name : bool. Whether the column's name in its frame is a whole number (in pandas), whose text is
-        ``name``.
-    written : WrittenForm or None. How a column of text writes its numbers, dates or times; ``dtype`` is that of the
-        values.
+    learned_until : float. With ranges open above: the largest exact number, or else the largest lower end; otherwise
+    inf.
+    has_number_name : bool. Whether the column's name in its pandas frame is a whole number, whose text is ``name``.
+    written : WrittenForm or None. How a column of text writes its numbers, dates or times.
     aside : SetAside or None. Why a column takes no part in the model although it has known cells.
-    parts : tuple of (bool, tuple of float). Of a column that stands for several: whether each of these has numbers, and
-        its number or level code in each level. Levels that share a code agree in all parts but the one of most values
-        (`learn_scale`).
+    parts : tuple of (bool, tuple of float). Of a compound: whether each of its columns has numbers, and its number or
+    code in each level. Levels that share a code agree in all parts but the one of most values (`learn_scale`).
     digits : int. Significant digits with which the cells are written, if more precise than a grid; else 0.
     why_text : str. Why cells of text, most of which seem to be numbers, dates or times, were not read as such.
     remark : str. What else looks wrong in the column; empty if nothing does.
@@ -396,17 +390,12 @@ class Schema:
 
     columns : tuple of Column
     frame : {"pandas", "polars", "pyarrow", "numpy", "file"}
-    unknown : tuple of (int, Column). Columns that take no part in the model, and their places among all columns of the
-        frame, ascending: those without a known cell at learning, and those that are set aside, such as identifiers.
-        Their cells have no effect as evidence. In draws, identifiers are new, and the other columns are missing.
-    n_rows : float. Rows that the model was learned from, of a conditioned model those that its evidence stands for; 0
-        if unknown.
-    rules : tuple of Rule. Rules between the columns: those that the table obeys, as far as they were looked for, or was
-        said to obey.
-    spelling : CsvForm or None. How the CSV file of the table was written, if the command line read it and it is not the
-        usual form. Later commands read theirs alike, and write in this form.
-    checked : str. How answers of the joint compared with counts of rows when `jf.fit` had learned it; empty if they did
-        not.
+    unknown : tuple of (int, Column). Columns that take no part in the model, and their places in the frame: without a
+        known cell at learning, or set aside. In draws, identifiers are new, and the others missing.
+    n_rows : float. Rows that the model was learned from, times the probability of its evidence; 0 if unknown.
+    rules : tuple of Rule. Rules between the columns, found or declared.
+    spelling : CsvForm or None. How the CSV file of the table was written, if unusual; later commands read and write so.
+    checked : str. Result of the self-check of `jf.fit`; empty without one.
     """
 
     columns: tuple[Column, ...]

@@ -66,7 +66,7 @@ def stand_ins(column: Column, outer: Outermost) -> list[StandIn]:
             why.setdefault(k, said)
         else:
             inside = [StandIn(column.name, 0.0, "0", 0, said)]
-    if column.written is not None:  # as the warning says it
+    if column.written is not None:  # as the warning writes it
         texts = [column.written.write(value + column.zero) for value in values.tolist()]
     at_ends = [StandIn(column.name, float(values[k]), texts[k], int(counts[k]), of) for k, of in sorted(why.items())]
     return inside + at_ends

@@ -89,7 +89,7 @@ def write_texts(table: pa.Table, path: str, csv: CsvForm) -> None:
 
 
 def form_of_output(path: str, csv: CsvForm) -> CsvForm:
-    """The form in which a CSV file is written: that given, with tabs if its name says so."""
+    """The form in which a CSV file is written: that given, with tabs if its name ends in .tsv or .tab."""
     return csv._replace(separator="\t") if Path(path).suffix.lower() in (".tsv", ".tab") else csv
 
 

@@ -1,8 +1,7 @@
 """Text columns that stand for numbers, dates and times: which form a column has, and its cells read by that form.
 
-A column of text such as ``$1,200.00``, ``15 %``, ``26/11/2022`` or ``09:30`` holds numbers. `find_forms` compares its
-distinct texts with the forms below. A form is taken only if *every* known cell has it; in columns of 100 cells or more,
-one cell in 100 may differ and counts as missing, with a warning. Everything else stays text.
+`find_forms` compares the distinct texts of a column with the forms below. A form is taken only if every known cell has
+it; in columns of 100 cells or more, one cell in 100 may differ and counts as missing. Other columns stay text.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _DAYS += ["%y-%m-%d", "%Y%m%d", "%d%m%Y", "%m%d%Y"]
 _DAYS += [f"%{month} %d{comma} %{year}" for month in "bB" for comma in (",", "") for year in "Yy"]
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", ", %H:%M", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
 _SAMPLE = 60
-"""Texts of a column that are looked at first."""
+"""Texts of a column that are examined first."""
 _MOST_UNITS = 5
 """Units of numbers among them; more are words that follow a number."""
 _FEWEST_DAYS = 5
@@ -172,8 +171,7 @@ class Found(NamedTuple):
     forms : dict of WrittenForm. Of columns that hold numbers, dates or times.
     why_text : dict of str. Why a column stays text that seems to hold them.
     cells : dict of ColumnCells. The texts of the columns with a form, and those of columns of brackets.
-    brackets : dict of list of str. The levels of columns all of whose cells are brackets such as 18-24 and 65+, in
-        their order.
+    brackets : dict of list of str. Ordered levels of columns whose cells are all brackets such as 18-24 and 65+.
     """
 
     forms: dict[str, WrittenForm]

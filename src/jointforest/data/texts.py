@@ -49,7 +49,7 @@ def shown_number(x: float) -> str:
 
 
 def _digits(number: str) -> int:
-    """Number of digits of a number that say what it is."""
+    """Number of significant digits of a number."""
     return len(number.partition("e")[0].replace(".", "").lstrip("-0").rstrip("0"))
 
 

@@ -67,19 +67,15 @@ class WrittenForm:
 
     sort : {"number", "date", "time", "duration", "tick"}
     dtype : str. How the frame stores the texts, or the ticks.
-    prefix, suffix : str. Currency or unit around each number; of ticks the text that means True, none where they are
-        numbers or booleans.
+    prefix, suffix : str. Currency or unit around each number; of ticks the text that means True, if they are texts.
     thousands, decimal : str. Signs between thousands (or none) and before decimals.
     decimals : int. Number of decimals of each cell; -1 where it differs between cells.
-    negative : {"-", "()", "after", "+"}. How numbers below zero are written; of "+" as of "-", with a plus sign before
-        numbers above zero.
-    pattern : str. Of dates: the form as for ``strptime``. Of times: ``h:mm`` or ``h:mm:ss``, and ``p`` where AM or PM
-        follows.
-    padded : bool. Whether days, months and hours have two digits, and numbers such as 0.5 a zero before the decimal
-        sign.
+    negative : {"-", "()", "after", "+"}. Form of numbers below zero; "+": as "-", and numbers above zero have a plus.
+    pattern : str. Of dates as for ``strptime``; of times ``h:mm`` or ``h:mm:ss``, with ``p`` for AM or PM.
+    padded : bool. Whether days, months and hours have two digits, and 0.5 has its zero.
     unit : {"", "minutes", "seconds"}. What times and durations are counted in.
     exceptions : tuple of str. Texts that have another form and count as missing.
-    lakh : bool. Whether the signs between thousands stand after two digits beyond the first thousand, as in 1,20,000.
+    lakh : bool. Whether numbers are grouped as in 1,20,000.
     """
 
     sort: str

@@ -395,7 +395,7 @@ _NAMED = 3
 _CHANCE = 0.001
 """Largest probability of chance up to which levels that only one table has are reported."""
 _MOST_FAR = 10
-"""Most values of a column that are looked at because they are far from all others."""
+"""Most values of a column that are examined because they are far from all others."""
 
 
 def _percent(hits: int, n: int) -> str:
@@ -465,10 +465,7 @@ class Words:
         return found
 
     def _levels_alone(self, j: int, codes: np.ndarray, others: np.ndarray) -> str:
-        """Levels of the rows (n,) of one table that are not in the other one (m,), unless this is likely by chance.
-
-        The number of levels that occur once in a table estimates how many rows have a level that it lacks (Good 1953).
-        """
+        """Levels of rows (n,) of one table that the other (m,) lacks, unless this is likely by chance (Good 1953)."""
         column = self._tables.schema.columns[j]
         level, count = np.unique(codes[~np.isnan(codes)], return_counts=True)
         known, often = np.unique(others[~np.isnan(others)], return_counts=True)

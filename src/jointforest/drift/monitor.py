@@ -30,15 +30,14 @@ _WINDOW = 2.0
 _AT_ONCE = 50
 """Rows between updates of bets."""
 _LIFT = 0.1
-"""Of the greatest capital M of a term, the evidence is _LIFT M^(1 - _LIFT): its mean is at most 1 whatever is looked at
-beside the term."""
+"""Of the greatest capital M of a term, the evidence is _LIFT M^(1 - _LIFT), whose mean is at most 1."""
 
 
 class Monitor:
     """Tells when a stream of rows no longer comes from the source of a table.
 
     `update` takes a batch and returns the evidence so far, an e-value: if rows of the table and of the stream are
-    exchangeable, the probability that it ever exceeds 1/a is at most a, however often it is looked at.
+    exchangeable, the probability that it ever exceeds 1/a is at most a, however often it is examined.
     Method and limits: ``docs/how-to/compare-tables.md``.
 
     Parameters

@@ -16,8 +16,8 @@ _CLOSE = 1e-3
 class Term:
     """A test whether new rows fall into C cells as expected, by the numbers of new rows in them.
 
-    It takes three statistics: the sum of squares over all cells; that of a trend; and the cell that deviates most. The
-    least of their p-values counts, times their number.
+    Its p-value is the least one of three statistics, times their number: the sum of squares over all cells, that of a
+    trend, and the cell that deviates most.
 
     rows : float64 array (C,). Rows of both tables in each cell.
     p : float64 array (C,). Expected share of new rows in each cell.

@@ -23,8 +23,7 @@ _BEYOND_FLOAT32 = 2.0**128  # what would follow the largest float32
 class SplitTree(NamedTuple):
     """One binary tree: a value goes left if, rounded to float32, it is at most the threshold.
 
-    feature : int array (N,). Feature of the split, in the numbering of the library that grew the tree. Not read at
-        leaves.
+    feature : int array (N,). Feature of the split, in the library's numbering. Not read at leaves.
     threshold : float64 array (N,). Not read at leaves.
     left, right : int array (N,). Children, after their parent; -1 at leaves.
     """
@@ -140,8 +139,7 @@ def _centre(cell: np.ndarray, step: float, origin: float) -> np.ndarray:
 
 
 def level_sets(level_number: np.ndarray, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sets of the levels whose number (K,), rounded to float32, is at most a threshold (m,), each set once, as in
-    `Trees.left_levels`; and which of them belongs to each threshold, int64 (m,)."""
+    """Distinct sets of levels with numbers (K,) of at most a threshold (m,); the set of each threshold, (m,)."""
     number = level_number.astype(np.float32)
     count, place = np.unique(np.searchsorted(np.sort(number), threshold, side="right"), return_inverse=True)
     rank = np.empty(len(number), dtype=np.int64)

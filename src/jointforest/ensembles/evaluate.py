@@ -172,8 +172,7 @@ def _run(kernel: Any, ensemble: Ensemble, X: np.ndarray, other: np.ndarray, out:
 
 
 def apply_link(link: str, raw: np.ndarray) -> np.ndarray:
-    """Predictions (n, K) from sums (n, K): numbers, probabilities of every class, or of the second class
-    ("logistic")."""
+    """Predictions (n, K) from sums (n, K): numbers, probabilities of classes, or of the second class ("logistic")."""
     if link == "identity":
         return raw
     if link == "exp":

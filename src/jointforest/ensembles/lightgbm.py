@@ -47,7 +47,7 @@ _ALL = _Reach(-np.inf, np.inf, True)
 
 
 def with_zeros_missing(tree: Tree, zero_is_missing: np.ndarray, library: str) -> Tree:
-    """The tree that sends zeros where ``missing_left`` says, at the numeric splits with ``zero_is_missing``."""
+    """The tree in which zeros follow ``missing_left`` at the numeric splits with ``zero_is_missing``."""
     # Zeros that leave their side cut it in two parts, whose subtree then occurs twice, without what cannot be reached.
     zero_goes_left = tree.threshold >= 0
     moved = zero_is_missing & (tree.left >= 0) & (zero_goes_left != tree.missing_left)

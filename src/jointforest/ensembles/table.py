@@ -96,7 +96,7 @@ class Tree(NamedTuple):
     left, right : int array (N,). Children; negative at leaves.
     missing_left : bool array (N,)
     other_left : bool array (N,). Read at categorical splits alone.
-    left_levels : dict of int to bool array (n_levels,). For each node with a categorical split the levels that go left.
+    left_levels : dict of int to bool array (n_levels,). By node with a categorical split, the levels that go left.
     value : float64 array (N, K). Read at leaves alone.
     """
 

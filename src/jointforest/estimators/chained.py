@@ -15,8 +15,7 @@ from ..data.schema import Column, Schema
 _SWEEPS = 5
 """Times that each column is drawn."""
 _DONORS = 5
-"""Rows whose observed cells may be given to a row, the nearest by predicted mean; five is the default of the R package
-mice."""
+"""Rows whose cells may be given to a row, the nearest by predicted mean; five as in the R package mice."""
 _FEWEST = 10
 """Fewest rows that a regression learns from."""
 _MOST = 64

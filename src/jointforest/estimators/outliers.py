@@ -346,7 +346,7 @@ def _widths_of(model: Distribution, radius: float) -> np.ndarray | None:
 
 
 def _near(schema: Schema, known: Evidence, widths: np.ndarray | None) -> Evidence:
-    """That numbers are as near as widths say to those known; None: the numbers themselves."""
+    """Evidence of numbers within widths of the known ones; None: the numbers themselves."""
     return known if widths is None else neighbourhood(schema, known, widths)
 
 

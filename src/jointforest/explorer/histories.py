@@ -46,9 +46,8 @@ BAND = (0.05, 0.25, 0.75, 0.95)
 class _Table:
     """Rows of many subjects, in the order of time.
 
-    X : float64 array (N, d). Cells of the columns other than those of subject and time; NaN where missing, or a level
-        was never seen.
-    unseen : dict of (row, column) to str. The texts of levels that learning never saw, by their places in ``X``.
+    X : float64 array (N, d). Cells of columns other than subject and time; NaN where missing or an unseen level.
+    unseen : dict of (row, column) to str. The texts of unseen levels, by their places in ``X``.
     """
 
     rows: HistoryRows

@@ -27,8 +27,7 @@ class Known:
 
     model : Distribution. The joint, conditioned on which cells are missing.
     evidence : Evidence. The other conditions.
-    is_density : bool. Whether p(evidence) is no probability: numbers without a grid have values, or there are
-        likelihoods.
+    is_density : bool. Whether p(evidence) is a density: of values without a grid, or with likelihoods.
 
     Raises ImpossibleEvidence if it has probability 0. Raises ValueError as `state.read_evidence`.
     """

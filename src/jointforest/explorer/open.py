@@ -30,7 +30,7 @@ class Explorer:
     Attributes
     ----------
     url : str
-        Address of the page. It holds a secret: whoever has it, on this machine, can ask.
+        Address of the page, with a secret: whoever has it, on this machine, can ask.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ _LIKELIHOOD = (
     "for drawn rows instead"
 )
 DIGITS = 6
-"""Digits of numbers without a grid where they are looked at."""
+"""Digits of numbers without a grid where they are examined."""
 
 
 def rows(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The suspicious cells of the table; or those of ``row`` alone, if ``right`` says true values of other columns."""
+    """The suspicious cells of the table; or those of ``row`` alone, given the true values ``right``."""
     found, notes = shown.checked
     row, right = body.get("row"), body.get("right") or {}
     if not isinstance(right, dict) or not all(text is None or isinstance(text, str) for text in right.values()):
@@ -221,8 +221,7 @@ def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
 
 
 def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
-    """Mutual information of two columns given the evidence in bits, as `Joint.mutual_information` has it for bins; and
-    that of the table's rows that satisfy it."""
+    """Mutual information in bits of two columns in bins given the evidence, and that of the rows that satisfy it."""
     cuts = {j: class_cuts(known.state, j, CLASS_BINS) for j in pair}
     of_rows = None
     if known.rows is not None:

@@ -118,8 +118,7 @@ class App:
     port : int. Where it is served: what the headers Host and Origin must name.
     token : str. First part of every path.
 
-    newest : dict of (page, question) to int. Number of the newest question of each page and kind, of the last `NEWEST`
-        of these pairs.
+    newest : dict of (page, question) to int. Number of the newest question of each of the last `NEWEST` pairs.
     """
 
     def __init__(self, shown: ShownJoint | ShownHistories, port: int, token: str) -> None:

@@ -44,17 +44,15 @@ _MOST_CELLS = 500_000
 """Most cells of these draws."""
 NO_TABLE = "no table was loaded beside the joint: give cells, or start with --table"
 _FEW = 10
-"""Fewer draws tell nothing of it."""
+"""Fewer draws are not informative."""
 
 
 class ShownBins(NamedTuple):
     """How a column is cut.
 
     edges : float64 array (B + 1,). Ends of the bins shown; nothing of a column of levels.
-    cuts : float64 array (C + 1,). ``edges``, and the ends of the cells of the heaviest atoms, so that means and
-        intervals are near.
-    first : int array (B,). Number of the first cut of each bin: bin b is made of the cuts from ``first[b]`` to the next
-        bin's.
+    cuts : float64 array (C + 1,). ``edges``, and the ends of the cells of the heaviest atoms.
+    first : int array (B,). Number of the first cut of each bin.
     """
 
     edges: np.ndarray

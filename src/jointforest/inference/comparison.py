@@ -1,6 +1,6 @@
 """The probability that a sum of columns stands in a relation to a number, draws of such rows, and covariances.
 
-The mathematics is in docs/reference/query-language.md.
+The mathematics is in docs/concepts/two-columns.md.
 """
 
 from __future__ import annotations
@@ -146,8 +146,7 @@ def probability_of_levels(model: Distribution, evidence: Evidence, a: int, b: in
 def _first_levels(
     model: Distribution, evidence: Evidence, a: int, b: int, op: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Levels of column a that one row of evidence admits (q,), their probabilities, P(relation | level), and which
-    levels of column b stand in the relation to each, bool (q, K)."""
+    """Levels of a given one row of evidence, their probabilities, P(relation | level), and the levels of b."""
     first, second = model.schema.columns[a], model.schema.columns[b]
     if op not in ("=", "!="):
         _check_order(first, second, op)

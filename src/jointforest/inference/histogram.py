@@ -32,8 +32,7 @@ def histogram(state: PosteriorState, j: int, edges: np.ndarray) -> np.ndarray:
 
 
 def divergence_bits(mass: np.ndarray, before: np.ndarray, least: float = 1e-300) -> float:
-    """Kullback-Leibler divergence in bits of masses of bins from those ``before``, none of which counts as less than
-    ``least``."""
+    """Kullback-Leibler divergence in bits of masses of bins from those ``before``, which are at least ``least``."""
     some = mass > 0.0
     return max(float(mass[some] @ np.log2(mass[some] / np.maximum(before[some], least))), 0.0)
 

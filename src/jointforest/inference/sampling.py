@@ -12,8 +12,7 @@ from ..runtime.progress import bar
 from ..runtime.threads import chunks
 
 DRAWS_AT_ONCE = 262_144
-"""Draws of a row of evidence under one seed, and rows of a table to be filled; more come in blocks, each with a seed of
-its own."""
+"""Draws of a row of evidence under one seed, and rows of a table to be filled; more come in blocks."""
 
 
 def sample(model: Distribution, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:

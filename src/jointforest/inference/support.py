@@ -1,16 +1,6 @@
-"""What an answer rests on: how many training rows evidence stands for, and the standard errors that follow.
+"""The number of training rows that evidence stands for, and the standard errors of answers that follow.
 
-With n training rows, the evidence e stands for N = n P(e, K) rows; K is the event that its cells are known. A value of
-a column with a density has probability 0. It counts as an event of probability `NEIGHBOURHOOD` in the column alone, so
-that
-
-    N = n p(e, K) prod_j NEIGHBOURHOOD / p_j(e_j),   j over the columns with a density whose value is known.
-
-An answer is a mixture of answers of parts: leaves, or hidden states. The weights of the parts are estimated from the
-N rows, and the answer of a part from all n P(part) rows of it. With weights w_k = P(part k | evidence), and means m_k
-and variances v_k of a column (or of an event) in the parts, the squared standard error is
-
-    (sum_k w_k P(evidence | part k) v_k + sum_k w_k (m_k - sum_i w_i m_i)^2) / N.
+The formulas are in docs/concepts/standard-errors.md.
 """
 
 from __future__ import annotations
@@ -32,7 +22,7 @@ FEW_SUPPORTING = 5.0
 
 def rows_like(model: Distribution, evidence: Evidence, log_probability: np.ndarray) -> np.ndarray:
     """Number of training rows that each row of evidence stands for, (n,); NaN if the model does not know its rows."""
-    # ``log_probability`` (n,) is that of the evidence, with the cells that are said to be missing.
+    # ``log_probability`` (n,) is that of the evidence, with the condition that cells are missing.
     n_rows, n = model.schema.n_rows, len(evidence.value)
     if n_rows == 0.0:
         return np.full(n, np.nan)

@@ -14,7 +14,7 @@ READINGS = ("ordinary", "ambiguous", "unfamiliar", "both")
 
 
 class Uncertainty(NamedTuple):
-    """What is to be thought of n predictions; ``pandas.DataFrame(u._asdict())`` is a table of them.
+    """Both kinds of uncertainty of n predictions; ``pandas.DataFrame(u._asdict())`` is a table of them.
 
     Attributes
     ----------

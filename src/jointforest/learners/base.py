@@ -119,7 +119,7 @@ def joint_of(fitted: Any) -> Joint:
 class TableScores(Learner):
     """How probable rows are: what learners of whole tables have for scikit-learn's ``score``."""
 
-    _warns = True  # of lost dependence, which takes time: joints of bootstraps are not looked at
+    _warns = True  # of lost dependence, which takes time: joints of bootstraps are not examined
 
     @threaded
     def score_samples(self, X: Any) -> np.ndarray:
@@ -148,10 +148,8 @@ class TableScores(Learner):
 class TableRows(NamedTuple):
     """A table of n rows to learn from.
 
-    X : float64 array (n, d). Cells and level codes, grid columns snapped; NaN where missing. Cells that are ranges have
-        draws from these.
-    filled : float64 array (n, d). The same, each missing cell drawn given the known ones of its row; X itself where
-        nothing is drawn.
+    X : float64 array (n, d). Cells and level codes, grid columns snapped, ranges drawn from; NaN where missing.
+    filled : float64 array (n, d). The same, each missing cell drawn given the known ones of its row; or X itself.
     first : HiddenTrees or None. What the draws are from; None: nothing is drawn.
     ranges : Ranges or None. Which cells are ranges.
     """
@@ -192,8 +190,7 @@ class TableRows(NamedTuple):
 
 
 def as_frame(X: Any) -> Any:
-    """A frame as it is; arrays and lists as a 2-D array, which scikit-learn checks. Raises TypeError or ValueError, as
-    scikit-learn does, if it is sparse, complex, or not 2-D."""
+    """A frame as it is; arrays and lists as a 2-D array, checked by scikit-learn."""
     if nw.dependencies.is_into_dataframe(X):
         return with_names(X)
     is_rows, is_array = isinstance(X, list | tuple), hasattr(X, "__array__") or issparse(X)
@@ -206,8 +203,7 @@ def as_frame(X: Any) -> Any:
 
 
 def read_training_rows(frame: Any, kinds: Mapping[str, Any] | None) -> TableRows:
-    """A frame as learners take it, no cell drawn. Raises ValueError if the table cannot be used (each message names the
-    column)."""
+    """A frame as learners take it, without draws of missing cells; ValueError if it cannot be used."""
     frame = with_names(frame)
     schema = infer_schema(frame, kinds)
     X, _, ranges = encode_ranges(schema, frame)
@@ -372,7 +368,7 @@ def draw_bootstrap(n: int, n_draws: int, bootstrap: bool, seed: int, number: int
 
 
 def trial_rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of n to learn from and rows to judge by on trial, at most 20,000 and 2,000: int arrays, drawn at random.
+    """Rows of n to learn from and rows to score by on trial, at most 20,000 and 2,000: int arrays, drawn at random.
 
     Examples
     --------

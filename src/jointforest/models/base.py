@@ -140,7 +140,7 @@ class Distribution(ABC):
         return self
 
     def is_seen(self, evidence: Evidence) -> np.ndarray:
-        """Whether a row may have the values of each row of evidence, as far as rules tell, bool (n,). `log_density`
+        """Whether a row may have the values of each row of evidence, by the rules, bool (n,). `log_density`
         takes a combination of values that was never seen for missing cells, at a penalty, as it comes in rows of new
         tables. Sums over all combinations leave it out."""
         return np.ones(len(evidence.value), bool)
@@ -178,7 +178,7 @@ class Distribution(ABC):
             log_p = 0.0
             if any((missing or {}).get(name, False) for name in known):
                 given, log_p = None, -np.inf  # no cell is known and missing
-            elif cells := dict(missing or {}) | known:  # by a rule, a known cell says of another that it has a value
+            elif cells := dict(missing or {}) | known:  # by a rule, a known cell implies that another one has a value
                 given, log_p = self.given_missing_cells(cells)
             found.append((np.flatnonzero(which.reshape(-1) == k), given, log_p))
         return found
@@ -253,7 +253,7 @@ class Distribution(ABC):
         """The trees of boxes; a ValueError that names the question of a kind without them."""
         trees = self.box_trees()
         if trees is None:
-            self.forest_for(question)  # which says what is needed
+            self.forest_for(question)  # whose error says what is needed
             raise AssertionError(f"{self.kind} is a forest without trees")
         return trees
 
@@ -422,10 +422,9 @@ class PosteriorState(ABC):
 
 
 class Parts(NamedTuple):
-    """What the answers about one column are mixed from, given one row of evidence: K leaves, or hidden states.
+    """The K leaves or hidden states whose answers about one column are mixed, given one row of evidence.
 
-    prior : float64 array (K,). p(part); the sum over the parts of each tree is the tree's weight. 0 where only rows
-        that satisfy the evidence are in a part.
+    prior : float64 array (K,). p(part), or 0 where only rows that satisfy the evidence are in a part.
     weight : float64 array (K,). p(part | evidence); sums to 1.
     mean, variance : float64 array (K, L). The column in each part, given the evidence: probabilities p of its
         L levels and p (1 - p), or the mean and the variance of its numbers (L = 1). Anything in parts of weight 0.

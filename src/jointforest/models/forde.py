@@ -1,8 +1,6 @@
 """Parameters of the R package arf, as its function ``forde`` gives them, in Parquet files.
 
-An adversarial random forest is there a mixture over the leaves of all trees: p(x) = mean over trees of the sum over
-leaves of cvg * product over variables of a truncated normal or uniform density, or of a level's probability (Watson et
-al. 2023, equation 3).
+p(x) is the mean over trees of the sum over leaves of cvg times a product of densities (Watson et al. 2023, equation 3).
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     Returns
     -------
     Figure
-        One axes a column, a title with the evidence, and a legend. Titles of numbers say the mean without and with
+        One axes a column, a title with the evidence, and a legend. Titles of numbers show the mean without and with
         the evidence. Numbers: shares of bins, below them the mean as
         a dot and the interval of equal tails that holds 90 % as a line. Levels: bars on an axis of 0 to 100 %; of many
         the 8 most probable, before or after.

@@ -383,7 +383,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     Parameters
     ----------
     joint : Joint
-        Of several trees the boxes are the first one's; the density is always the whole joint's.
+        Of several trees the boxes are the first one's; the density is always that of all trees.
     x, y : str
         Two numeric columns. All other columns are summed over: the boxes of leaves that differ in other
         columns overlap.

@@ -224,7 +224,7 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
     -------
     Axes
         A line for each known cell, the most unusual first. The dot is log p(cell | the other cells of its row), in
-        nats; the bar holds the middle 90 % of the rows, and the text says in how many of the others the cell is as
+        nats; the bar holds the middle 90 % of the rows, and the text shows in how many of the others the cell is as
         improbable, or more.
 
     Raises

@@ -1,8 +1,6 @@
 """Text to queries and conditions; the grammar is in docs/reference/query-language.md.
 
-A query's result is a `Query`; conditions are pairs of a column and a condition of `jointforest.data.conditions`, one
-pair a column. `parse_beside` reads conditions on one given column, whose name may be left out: ``>= 40``, ``between 40
-and 60``.
+Conditions are pairs of a column and a condition of `jointforest.data.conditions`, one pair a column.
 """
 
 from __future__ import annotations
@@ -78,8 +76,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cut a text into tokens; the last one is the end. Raises QuerySyntaxError at an unclosed quote, an unreadable
-    number or a character with no meaning."""
+    """Cut a text into tokens; the last one is the end. Raises QuerySyntaxError with the place of the fault."""
     tokens = []
     at = 0
     while at < len(text):
@@ -142,7 +139,7 @@ def _number(text: str, at: int, digits: str) -> int | float:
     return int(digits) if digits.isdecimal() else float(digits)
 
 
-# ---- Conditions put together in one normal form, so that the same meaning said the same way is the same condition.
+# ---- Conditions put together in one normal form, so that equal meanings are equal conditions.
 
 Value = str | int | float | bool
 Condition = Value | Interval | AnyOf | AllOf | Not | Likely | About | Missing
@@ -291,7 +288,7 @@ class Cursor:
         raise self.fail(f"expected a value, found {self.shown_token()}", hint=hint)
 
     def check_date(self, token: Token) -> None:
-        """An error if a number begins a date, which stands in quotes; it says whether there is such a date at all."""
+        """An error if a number begins a date, which stands in quotes; it says whether such a date exists."""
         date = date_at(self.text, token.start)
         if not date:
             return

@@ -53,7 +53,7 @@ def page_cuts(shown: ShownJoint) -> list[ColumnCuts]:
 
 
 def _wanted(column: Column, bins: ShownBins, scales: list[Scale]) -> int:
-    """How many cuts would tell everything of a column, at most `MOST_CUTS`."""
+    """How many cuts would represent a column exactly, at most `MOST_CUTS`."""
     if column.is_categorical:
         return 0
     n = max(len(bins.cuts) + sum(int((1 + _pieces(scale)).sum()) for scale in scales), EVEN)
@@ -91,8 +91,7 @@ def _cuts_of_points(column: Column, cuts: np.ndarray) -> np.ndarray:
 
 
 def _finer(column: Column, cuts: np.ndarray, scales: list[Scale], most: int) -> np.ndarray:
-    """Cuts with more between them, at most about ``most``: all cells of a grid where these are few, else ends of
-    codes and point masses first, then those of the heaviest segments, then places at even distances."""
+    """About ``most`` more cuts: cells of a grid, or ends of codes, point masses, heavy segments, even steps."""
     n_cells = round((cuts[-1] - cuts[0]) / column.step) if column.step > 0.0 else most + 1
     if n_cells <= most:
         return _merged(column, cuts, cuts[0] + column.step * np.arange(1, n_cells))

@@ -65,8 +65,7 @@ class Embedded(NamedTuple):
     is_itself : bool. Whether it is the joint of the report.
     n_rows : int. Draws that a smaller joint was learned from; 0 of the joint itself.
     bits : int. Of each entry of a table.
-    errors : Errors or None. How far its answers are from those of the joint of the report; None where that is known to
-        be next to nothing.
+    errors : Errors or None. Differences from answers of the joint of the report; None where these are negligible.
     written : dict. All that ``in_page_source.js`` reads, but for the page's words.
     """
 
@@ -87,7 +86,7 @@ def embedded(shown: ShownJoint) -> Embedded:
         return Embedded(shown, True, 0, bits, errors, written)
     enough = max(FEWEST_DRAWS, DRAWS_A_ROW * int(shown.joint.schema.n_rows or _DRAWS))
     n = max(min(_DRAWS, enough, _MOST_CELLS // len(shown.columns)), 1)
-    X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)  # cells that are missing would tell nothing
+    X = sample(shown.joint.distribution, shown.nothing.evidence, n, 0)  # missing cells would carry no information
     small, bits, written = _smaller(shown, X)
     has_forest = any(component.is_forest for component in shown.joint.distribution.components)
     pieces = RULED_PIECES if not _is_plain(shown) else FEW_PIECES if has_forest else N_PIECES

@@ -262,8 +262,7 @@ class Dependence(NamedTuple):
     names : tuple of str
     bits : float64 array (d, d)
     rows : float64 array (d, d), or None. The bits of rows of the table.
-    strength : float64 array (d, d). sqrt(1 - exp(-2 I)), I in nats: of normal columns their correlation without its
-        sign.
+    strength : float64 array (d, d). sqrt(1 - exp(-2 I)), I in nats: of normal columns the size of their correlation.
     order : int32 array (d,). Columns, each after the one on which it depends most: see `spanning_tree`.
     """
 

@@ -1,9 +1,8 @@
 """How kernels are compiled: Python calls an `entry`; only kernels call a `kernel`.
 
-A decorated function is compiled when it is called for the first time; until then not even numba is imported. Every new
-user waits for compilation. `numba_internals` makes it several times shorter and keeps machine code, but overrides
-private parts of numba, which any release may change. It serves only the releases that it was tested with. Under any
-other release, kernels are plain numba functions, which give the same answers and take longer to compile.
+A decorated function is compiled at its first call; until then not even numba is imported. `numba_internals` makes
+compilation several times shorter, but overrides private parts of numba. So it is used only with tested releases. With
+others, kernels are plain numba functions, which give the same answers.
 """
 
 from __future__ import annotations

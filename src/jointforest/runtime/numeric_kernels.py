@@ -20,7 +20,7 @@ def mix_rows(table, rows, weight, out):
 # ---- Kernel: the lowest bit of a word.
 
 _ONE, _SHIFT = np.uint64(1), np.uint64(58)
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # its 64 runs of six bits differ, and so tell which bit it was shifted by
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # its 64 runs of six bits differ, and so identify the shift
 _PLACE = np.zeros(64, dtype=np.int64)
 _PLACE[(_DE_BRUIJN << np.arange(64, dtype=np.uint64)) >> _SHIFT] = np.arange(64)
 

@@ -1,7 +1,7 @@
 """Checks of arguments: which values are allowed, and an error with the expected values and the given one.
 
-A tuple lists the allowed values: texts, booleans and None stand for themselves, and a `Number` for its range. An
-estimator declares its parameters with `parameter`, and `check_parameters` checks all of them at the start of ``fit``.
+A tuple lists the allowed values; a `Number` is a range. An estimator declares its parameters with `parameter`, and
+`check_parameters` checks all of them at the start of ``fit``.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ _followers: list[Callable[[type], None]] = []
 
 
 def record(cls: Class) -> Class:
-    """Mark a NamedTuple class: kernels get one pointer to its fields, not twenty arrays by value
-    (`runtime.compile`)."""
+    """Mark a NamedTuple class: kernels get one pointer to its fields (`runtime.compile`)."""
     _marked.append(cls)
     for tell in _followers:
         tell(cls)

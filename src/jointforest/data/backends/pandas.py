@@ -68,7 +68,7 @@ def _cells(series: pd.Series, name: str) -> cells.ColumnCells:
 def _objects(series: pd.Series, name: str) -> cells.ColumnCells:
     inferred = pd.api.types.infer_dtype(series, skipna=True)
     missing = series.isna().to_numpy()
-    # the first missing cell tells whether the column writes None or NaN
+    # the first missing cell shows whether the column writes None or NaN
     nan = "" if not missing.any() or series.iloc[int(missing.argmax())] is None else "|nan"
     if missing.all():
         return cells.empty(f"object[str{nan}]", len(series))

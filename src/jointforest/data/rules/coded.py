@@ -20,8 +20,7 @@ class CodedTable:
 
     X : float64 array (n, d). Numbers and level codes, NaN where missing.
     rows : int64 array (m,). The sampled rows, ascending.
-    sample : int32 array (m, d). The number of each sampled cell's value among the sampled ones of its column; -1 where
-        missing. Columns are contiguous.
+    sample : int32 array (m, d), by columns. Number of each sampled cell's value in its column; -1 where missing.
     sizes : int64 array (d,). Values of each column in the sample.
     """
 

@@ -91,7 +91,7 @@ def gap(rule: Order, schema: Schema, X: np.ndarray) -> np.ndarray:
 
 
 def tolerance(rule: Equation, schema: Schema) -> float:
-    """By how much the sum may miss: what the rule says, at least half a step of a grid."""
+    """The tolerance of the sum: that of the rule, and at least half a step of a grid."""
     # Without a grid, and without a word in the rule, what rounding does to the parts.
     column = schema[rule.column]
     if column.step > 0.0 or rule.tolerance:

@@ -19,11 +19,11 @@ _ROWS = 2_000
 _FEWEST = 100
 """Fewest rows on which they are sought, and that must support one."""
 _OFTEN_KNOWN = 0.1
-"""Largest share of rows that miss a column, among those that know another, for the two to be looked at together."""
+"""Largest share of rows that miss a column, among those that know another, for the two to be examined together."""
 _MOST_TERMS = 6
 """Most columns that are added up."""
 _MOST_TRIPLES = 100_000
-"""Most triples of columns that are looked at one by one."""
+"""Most triples of columns that are examined one by one."""
 _RANK = 1e-4
 """Spread that a standardized column must have given others not to be called their sum, for numbers of six digits."""
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12)

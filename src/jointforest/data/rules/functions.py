@@ -25,14 +25,13 @@ _SAMPLED_CELLS = 4e6
 _FIRST_ROWS, _FIRST_PAIRS = 1_000, 50
 """Rows, and pairs of them, by which most functions of two columns are refuted."""
 _MOST_PAIRS = 20_000
-"""Pairs of columns, those of 200 columns. Tables with more are not searched for functions of two columns, nor for
-combinations: it would take minutes."""
+"""Pairs of columns of 200 columns. Larger tables are not searched for functions of two columns, or combinations."""
 _MOST_LEVELS = 200
 """Most values of a column in a rule about combinations."""
 _FEWEST_ROWS = 500
 """Fewest rows of a rule about combinations."""
 _FEWEST = 10
-"""Fewest rows of each combination that occurs, unless it is as common as the next limits say."""
+"""Fewest rows of each combination that occurs, unless the next limits hold."""
 _FEWEST_COMMON = 3
 """Fewest rows of each combination of two columns where all are as common as if the columns were independent."""
 _LEAST_RATIO = 0.5

@@ -26,8 +26,7 @@ Without the rule, draws and imputed tables would have answers that were never gi
 class Rule(ABC):
     """A statement about several columns of a table; `str` gives the text from which `jf.rule` makes it again.
 
-    rows : int. Rows that support the rule: those in which it could have failed, and did not. Of a rule about missing
-        cells those in which they are missing.
+    rows : int. Rows that support the rule: those in which it could have failed. Of missing cells, those that miss them.
     exceptions : int. Rows of the table that contradict it. Only a rule without exceptions is enforced.
     is_enforced : bool. Whether the joint gives rows that contradict the rule probability 0.
     """

@@ -2,10 +2,8 @@
 
     F_k(x) = base_k + sum_j f_jk(x_j)        p(k | x) ~ exp(F_k(x))
 
-f_jk is piecewise linear in a number, with knots at its quantiles; of levels it is a table. Beyond the smallest and the
-largest number it goes on as a straight line for the width of their range, and is constant from there. The coefficients
-have the least penalised log-loss, or squared error (Hastie, Tibshirani, "Generalized Additive Models", 1990). Rows with
-missing cells have the mean over draws from the joint.
+f_jk is piecewise linear in a number, with knots at its quantiles; of levels it is a table. The coefficients have the
+least penalised log-loss, or squared error (Hastie, Tibshirani, "Generalized Additive Models", 1990).
 """
 
 from __future__ import annotations

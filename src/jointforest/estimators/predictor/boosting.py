@@ -88,7 +88,7 @@ class Boosted(NamedTuple):
         )
 
     def _in_order(self, answer: np.ndarray) -> np.ndarray:
-        """Probabilities of the target's classes from those of the ensemble, which may tell that of the second alone."""
+        """Probabilities of the target's classes from those of the ensemble, or from that of the second class."""
         if not len(self.order):
             return answer
         both = np.hstack([1.0 - answer, answer]) if self.features.ensemble.link == "logistic" else answer
@@ -114,8 +114,7 @@ class Trial(NamedTuple):
     """Boosted trees, and the loss of validation rows after each iteration.
 
     model : HistGradientBoosting*
-    ranks : dict of int to float64 array. Of columns with more levels than scikit-learn takes: the number that stands
-        for each level.
+    ranks : dict of int to float64 array. Numbers of levels, of columns with more than scikit-learn takes.
     loss : float64 array (iterations,). Sum over the validation rows, as they are weighted.
     plain : float64 array (iterations,). The sum without weights.
     """
@@ -129,7 +128,7 @@ class Trial(NamedTuple):
 def weights_towards_complete(X: np.ndarray) -> np.ndarray:
     """Weights (n,) of rows (n, d), possibly negative, by which a mean loss is that of rows with fewer missing cells."""
     # The loss is a straight line in the share of missing cells, read at a share below the mean one, and no farther away
-    # than rows can tell (`Constants.toward_complete`).
+    # than rows can show (`Constants.toward_complete`).
     off = np.isnan(X).mean(axis=1)
     mean, spread = float(off.mean()), float(off.std())
     if spread == 0.0:

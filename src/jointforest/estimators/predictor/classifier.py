@@ -43,7 +43,7 @@ class JointClassifier(ClassifierMixin, JointPredictor):
     random_state : int, RandomState or None
         The same seed gives the same model.
     verbose : bool
-        Whether to tell what is done, on standard error.
+        Whether to print what is done to standard error.
 
     Attributes
     ----------

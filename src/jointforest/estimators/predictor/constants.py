@@ -34,8 +34,7 @@ class Constants:
     most_held: int = 1_500
     """Most rows that are held out of larger tables."""
     most_hidden: int = 600
-    """Most validation rows that are asked with cells hidden, at each rate: the generative forest takes up to five
-    milliseconds for one."""
+    """Most validation rows with hidden cells, at each rate: the generative forest takes up to 5 ms for one."""
     hidden_share: float = 0.5
     """Share of a table's rows that are asked so, at most: these questions take a third of the time of small tables."""
     few_held: float = 0.1
@@ -85,7 +84,7 @@ class Constants:
     """Rows by which the shape is chosen, at most; the number of iterations is chosen by all rows."""
     learning_rate: float = 0.1
     iterations_at_once: int = 50
-    """Iterations after which the validation loss is looked at."""
+    """Iterations after which the validation loss is examined."""
     most_iterations: int = 500
     """Iterations of which the best number is chosen."""
     patience: int = 20
@@ -105,8 +104,7 @@ class Constants:
     sleeping: on a machine that is busy with other work, two take four to six times as long as one (tables of 3,000 to
     300,000 cells)."""
     most_levels: int = 255
-    """Levels up to which a column is categorical to boosted trees, as scikit-learn has it; of more levels the order of
-    their mean targets is used."""
+    """Levels up to which a column is categorical to boosted trees; then their order by mean target is used."""
 
     # ---- the additive model
 

@@ -101,9 +101,8 @@ class PredictorProblem(NamedTuple):
 
     training : Training. The table; its last column is the target.
     n_classes : int. 0 if the target is a number.
-    fitted : Boosted or None. Trees that are there already: they answer alone for rows without missing cells, and are
-        not learned anew.
-    tell : callable. Called with each line of progress.
+    fitted : Boosted or None. Trained trees, which alone answer rows without missing cells.
+    tell : callable. Gets each line of progress.
     """
 
     training: Training
@@ -147,8 +146,7 @@ class PredictorProblem(NamedTuple):
 class MemberLoss(NamedTuple):
     """Validation results of a member.
 
-    loss : float64 array (rates,). Mean log-loss, or root of the mean squared error, at each of `Constants.rates`; NaN
-        without validation rows.
+    loss : float64 array (rates,). Mean log-loss, or root mean squared error, at each of `Constants.rates`; or NaN.
     weight : float64 array (B,). Its weight at the pool's knots: zeros if the member is not kept.
     """
 

@@ -35,8 +35,7 @@ class Member(Protocol):
         """Rows of which it needs completions to answer, bool (n,)."""
 
     def answer(self, known: PosteriorState, completed: np.ndarray, with_spread: bool = True) -> Answer:
-        """Answers for n rows, of numbers with or without their quantiles. ``known`` is the joint's posterior given the
-        known cells. ``completed`` (n, m, d) has draws from it, of all rows that `needs_draws`."""
+        """Answers for n rows, given the posterior ``known`` of the joint and draws ``completed`` (n, m, d) from it."""
 
     def with_schema(self, schema: Schema) -> Member:
         """The same member of columns that are described otherwise: another frame."""

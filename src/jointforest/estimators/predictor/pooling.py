@@ -25,8 +25,7 @@ class Answer(NamedTuple):
     """Answers of a member for n rows.
 
     value : float64 array (n, A). Probabilities of the A classes; of a number its mean (n, 1).
-    quantiles : float64 array (n, q) or None. Of a number, those at `LEVELS`, anywhere within a cell of a grid; None of
-        a member that knows no distribution.
+    quantiles : float64 array (n, q) or None. Of a number, those at `LEVELS`, if the member has a distribution.
     """
 
     value: np.ndarray
@@ -98,11 +97,10 @@ class ClassPool(NamedTuple):
 
         q(k | row) ~ exp( sum_m w_m(s) log p_m(k | row) + b_k(s) )
 
-    Weights need not sum to 1, and so calibrate: members that are too sure get less in all.
+    Weights need not sum to 1, and so calibrate members that are too sure.
 
     knots : float64 array (B,). Shares of missing cells, ascending.
-    prior : float64 array (K,). Frequencies of the classes; a little of them is mixed into each answer, so that no
-        logarithm is large.
+    prior : float64 array (K,). Frequencies of the classes, of which a little is mixed into each answer.
     weight : float64 array (B, M). w at the knots, not negative.
     bias : float64 array (B, K). b at the knots.
     """
@@ -212,15 +210,13 @@ class NumberPool(NamedTuple):
 
     knots : float64 array (B,). Shares of missing cells, ascending.
     centre : float. c, the mean of the validation rows.
-    half : float. Half the width of a cell of the target's grid; without a grid, the width of rounding errors.
-    values : float64 array (v,). Ascending: all targets at learning if they have a grid, else the smallest and the
-        largest.
+    half : float. Half the step of the target's grid; without a grid, the width of rounding errors.
+    values : float64 array (v,). All targets at learning if they have a grid, else the smallest and the largest.
     point : float64 array (p,). Its point masses.
     spread : float64 array (q,). Quantiles of all rows about their mean, for members that have none of a row.
     weight : float64 array (B, M). w at the knots, not negative.
     stretch : float64 array (B, S). v at the knots, not negative.
-    level : float64 array (B, q). r of `LEVELS` at the knots, not falling: where a share u of the validation rows lies
-        below Q.
+    level : float64 array (B, q). r of `LEVELS` at the knots, not falling: a share u of validation rows lies below Q.
     """
 
     knots: np.ndarray
@@ -278,7 +274,7 @@ class NumberPool(NamedTuple):
         return np.asarray((self.mean(answers, validation.share) - validation.y) ** 2)
 
     def criterion(self, answers: Stack, validation: ValidationRows) -> np.ndarray:
-        """What decides which members are kept: the CRPS (n,), which knows of the spread, too."""
+        """What decides which members are kept: the CRPS (n,), which depends on the spread, too."""
         return crps(self.quantiles(answers, validation.share), validation.y)
 
 

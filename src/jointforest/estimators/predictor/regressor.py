@@ -31,7 +31,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
     """Predict a number from rows with any cells missing: means, quantiles and intervals.
 
     The members are those of `JointClassifier`. Their means are combined by least squares on validation rows, from which
-    cells are hidden at several rates. The forest and the joint say how far quantiles lie from the mean, which is
+    cells are hidden at several rates. The forest and the joint give distances of quantiles from the mean, which are
     combined by the CRPS. The weights depend on how much of a row is missing.
     What is computed: ``docs/concepts/predictors.md``.
 
@@ -71,7 +71,7 @@ class JointRegressor(RegressorMixin, JointPredictor):
             Numbers; none may be missing. Times are a structured array, as scikit-survival has it, or a frame of two
             columns: one of booleans or of 0 and 1, whether the event has happened, and one of numbers, when it has, or
             until when the row was observed. Then members are regressions of the hazard and the joint, ``boosting`` and
-            ``budget`` are not used, `predict` tells the mean time up to the last event, `predict_survival_function` the
+            ``budget`` are not used, `predict` is the mean time up to the last event, `predict_survival_function` the
             curves, and `score` is the C-index.
 
         Raises

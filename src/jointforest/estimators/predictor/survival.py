@@ -1,11 +1,7 @@
 """Survival curves of rows: the joint's, and those of regressions of the hazard, averaged.
 
-The cumulative hazard H of all learned rows (Nelson 1969) is the clock. On it the time to an event is exponential with
-rate 1, and that of a row with features x has a rate r(x) of its own: S(t | x) = exp(-r(x) H(t)). The likelihood of
-censored times is that of a Poisson regression: row i has d_i = 1 or 0 events, and is exposed for H(t_i) (Laird and
-Olivier 1981). So each regression of scikit-learn that takes weights and a Poisson loss models survival. Cells that are
-missing are drawn from the joint, at learning given the target, too; curves are means over such draws. The members'
-curves are averaged with weights of greatest likelihood on validation rows.
+The mathematics is in docs/concepts/predictors.md. Each regression of scikit-learn with weights and a Poisson loss
+learns rates of events on the cumulative hazard of all rows (Nelson 1969; Laird and Olivier 1981).
 """
 
 from __future__ import annotations
@@ -246,8 +242,7 @@ class Times(NamedTuple):
 
 
 def target_of(y: Any) -> Times | None:
-    """Times to an event of a structured array or a frame of two columns, one of booleans or 0 and 1; None of another y.
-    Raises ValueError if there is no such column, a time is missing, negative or infinite, or no event has happened."""
+    """Times to an event of a structured array or of a frame of an indicator and a time; None of another y."""
     if isinstance(y, np.ndarray) and y.dtype.names:
         cells = {name: y[name] for name in y.dtype.names}
     elif nw.dependencies.is_into_dataframe(y) and len(nw.from_native(y, eager_only=True).columns) > 1:
@@ -279,8 +274,7 @@ def target_of(y: Any) -> Times | None:
 
 
 def concordance(target: Times, expected: np.ndarray, weight: np.ndarray) -> float:
-    """C-index of expected times (n,) of rows with weights (n,), by IPCW (Uno et al. 2011). Raises ValueError if there
-    is no such pair."""
+    """C-index of expected times (n,) of rows with weights (n,), by IPCW (Uno et al. 2011)."""
     # It is the share of pairs of rows, one of which has an event before the other, that are in the expected order;
     # equal expectations count a half. Pairs count by how improbable it is that both times are observed so long. They
     # end at the 95 % quantile of all times, beyond which these weights are large.
@@ -337,8 +331,7 @@ LearnJoint = Callable[[np.ndarray], Distribution]
 def learn_survival(
     known: Evidence, time: np.ndarray, event: np.ndarray, learn_joint: LearnJoint, seed: int
 ) -> SurvivalModel:
-    """The members, learned from all rows, and their weights, by validation rows. ``known`` is what is known of the
-    rows, the time among it, the last column: a value, or that it is later."""
+    """The members, learned from all rows, and their weights, by validation rows; ``known`` is the rows' evidence."""
     every, last = np.arange(len(time)), known.value.shape[1] - 1
 
     def learned(rows: np.ndarray) -> tuple[Distribution, Regressions]:
@@ -369,7 +362,7 @@ def learn_survival(
 def mixture_weights(log_density: np.ndarray) -> np.ndarray:
     """Weights (K,) that maximise the mean of log sum_k weight[k] exp(log_density[:, k]), log_density: (n, K)."""
     # The mean is concave in the weights, so EM from equal ones ends at its maximum. Rows that are impossible to all
-    # members say nothing.
+    # members have no information.
     top = log_density.max(axis=1)
     known = np.isfinite(top)
     density = np.exp(log_density[known] - top[known, None])

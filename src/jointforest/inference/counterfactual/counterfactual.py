@@ -336,16 +336,14 @@ _BINS = 10
 
 
 class Problem(NamedTuple):
-    """What is asked for.
+    """The question.
 
     model : Distribution
     outcome : Outcome
     row : float64 array (d,). Numbers and codes; NaN where nothing is known, and in the target's cell.
-    free : tuple of int. Columns that may change: known and not fixed; those that a model does not look at too, if
-        others need it.
+    free : tuple of int. Columns that may change: known and not fixed.
     pool : float64 array (m, d). Rows of the joint given the fixed cells and the wanted outcome.
-    log_floor : float. Log-density that a row must have at least, its known cells counted; -inf: any but impossible
-        ones.
+    log_floor : float. Least log-density of a row's known cells; -inf: all rows that are not impossible.
     """
 
     model: Distribution

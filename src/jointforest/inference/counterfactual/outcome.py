@@ -1,4 +1,4 @@
-"""What is wanted: an outcome of a column, or of a trained model, judged for many rows at once."""
+"""What is wanted: an outcome of a column, or of a trained model, evaluated for many rows at once."""
 
 from __future__ import annotations
 
@@ -137,8 +137,7 @@ class ModelOutcome:
     """Predictions of a model: a class, or a number in an interval.
 
     schema : Schema. Of the joint.
-    model : object with ``predict``, or a function of a frame. One with ``classes_`` and ``predict_proba`` is asked for
-        probabilities; the most probable class is predicted.
+    model : object with ``predict``, or a function of a frame. With ``classes_``, ``predict_proba`` is used.
     """
 
     target = None

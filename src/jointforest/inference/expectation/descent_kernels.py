@@ -1,7 +1,6 @@
 """Kernels: the masses of a block of components on their way down a residual tree.
 
-The vector of weights is multiplied, at a node, by each component's mass of the left part; the rest goes right. Below
-the last column that is split it takes sums of products alone, as the masses of regions of one column are differences.
+The vector of weights is multiplied, at a node, by each component's mass of the left part; the rest goes right.
 """
 
 import math

@@ -46,8 +46,7 @@ class MatchedRows(NamedTuple):
 
     evidence : Evidence. Values and levels, no regions.
     X : float64 array (n, n_features)
-    other : bool array (n, n_features). As `ensembles.evaluate.encode` gives them. What is known here is known there
-        too, but for levels that only one side has.
+    other : bool array (n, n_features). As `ensembles.evaluate.encode` gives them.
     """
 
     evidence: Evidence
@@ -161,8 +160,7 @@ class _Moments(NamedTuple):
 
     mean : float64 array (n, K). E[F]
     second : float64 array (n, K, K). E[F F']
-    is_exact : bool array (n,). Where False, both are NaN: too many pairs of leaves. NaN and True: the known cells have
-        probability 0.
+    is_exact : bool array (n,). False, with NaN: too many pairs of leaves. True, with NaN: evidence of probability 0.
     """
 
     mean: np.ndarray

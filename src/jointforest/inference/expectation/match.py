@@ -23,10 +23,8 @@ class Features(NamedTuple):
 
     ensemble : Ensemble. Without those features that it never splits and that the joint does not have.
     column : int32 array (n_features,). The joint's column of each feature.
-    given : int64 array (n_features,). The number of each feature among all of those that the model was trained on,
-        which are ``n_given``.
-    level_value : float64 array (S,). What each level of the joint is to the model: a code, or a number; NaN if the
-        model does not know the level (or has no such column).
+    given : int64 array (n_features,). The number of each feature among the ``n_given`` features of the model.
+    level_value : float64 array (S,). Code or number in the model of each level of the joint; NaN if it has none.
     columns : Columns. Of the joint.
     """
 
@@ -160,7 +158,7 @@ class RegionMasses(NamedTuple):
 
 @record
 class MatchedArrays(NamedTuple):
-    """What kernels know before any row: fields of `MatchedEnsemble`, and of its model.
+    """What kernels need before any row: fields of `MatchedEnsemble`, and of its model.
 
     columns, leaves, regions, splits, masses
     middle, half : float64 arrays (N, K)

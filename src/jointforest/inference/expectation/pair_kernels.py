@@ -1,7 +1,7 @@
 """Kernels: second moments of an ensemble, over the pairs of leaves of its trees (Lemma 2).
 
-Components given that a row is in a leaf are components again: weights times the leaf's masses, and the columns of the
-leaf's box restricted to it. So for each leaf the other trees' leaves have their masses by the same descent.
+Given that a row is in a leaf, the joint is a mixture again, so the same descent gives the masses of other trees'
+leaves.
 """
 
 import math

@@ -56,15 +56,13 @@ class ActiveComponents(NamedTuple):
 class _RowScratch(NamedTuple):
     """Scratch for one row.
 
-    box : int32 array (d, 2), box_column : int32 array (d,). A leaf's box: its columns, and the split regions between
-        which they lie.
+    box : int32 array (d, 2), box_column : int32 array (d,). A leaf's box: its columns, and their split regions.
     stack, one_stack : int32 arrays, stack_mass, one_stack_mass : float64 arrays. Ways still to go down a tree, and down
         a part of it that splits one column.
     mass : float64 array (M, STRIDE). Masses of the used split regions in a block of components.
-    vector : float64 array (depth + 3, STRIDE). Weights of the block's components on the way down a tree; row 0 at its
-        root.
+    vector : float64 array (depth + 3, STRIDE). Weights of the block's components down a tree; row 0 at its root.
     level_mass : float64 array (S, STRIDE)
-    root_mass : float64 array (M,). Masses of the used split regions under the weights in row 0, NaN if not known yet.
+    root_mass : float64 array (M,). Masses of the used split regions under the weights in row 0; NaN: not computed yet.
     """
 
     residual: ResidualTrees
@@ -164,8 +162,7 @@ class CellScratch(NamedTuple):
     combination : int64 array (d,). The cell of each column.
     probability : float64 array (most combinations,)
     mass : float64 array (cells, STRIDE). Mass of each cell in a block of components.
-    vector : float64 array (d + 1, STRIDE). Weights of the block's components times the masses of the cells of the first
-        columns.
+    vector : float64 array (d + 1, STRIDE). Weights of components times masses of cells of the first columns.
     total, answer : float64 arrays (K,)
     """
 

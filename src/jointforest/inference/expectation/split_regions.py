@@ -26,8 +26,7 @@ class SplitRegions(NamedTuple):
 
     column : int32 array (M,). -1 of ZERO and ONE.
     edge : float64 array (M,). Ascending within a column, finite; 0 of others than numeric regions.
-    level_start : int32 array (M + 1,). ``level[level_start[m]:level_start[m + 1]]`` are the levels of a categorical
-        region.
+    level_start : int32 array (M + 1,). A categorical region has ``level[level_start[m]:level_start[m + 1]]``.
     level : int32 array
     """
 
@@ -43,8 +42,7 @@ class Splits(NamedTuple):
 
     feature, threshold, levels_at, left_levels, other_left, left, right, leaf, root. As of `Ensemble`.
     column : int32 array (N,). The joint's column that the node splits; -1 at leaves.
-    lo, mid, hi : int32 arrays (N,). Split regions: what reaches the node is, in its column, ``hi`` less ``lo``; what
-        goes on to the left is ``mid`` less ``lo``.
+    lo, mid, hi : int32 arrays (N,). Split regions: the node has ``hi`` less ``lo``, its left child ``mid`` less ``lo``.
     is_set : uint8 array (N,). Whether the node splits levels.
     """
 

@@ -202,7 +202,7 @@ def explain(model: Distribution, evidence: Evidence, k: int) -> Explanation:
 
 
 def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int) -> tuple[list[dict[str, Any]], int]:
-    """The k leaves of a part with the largest weight, none if the evidence is impossible; and how many it meets."""
+    """The k leaves of a part with the largest weight, none if the evidence is impossible; and how many it reaches."""
     leaf, log_weight = trees.met_leaves(evidence)
     n, log_evidence = len(leaf), float(np.logaddexp.reduce(log_weight, initial=-math.inf))
     if log_evidence == -math.inf:

@@ -78,7 +78,7 @@ def levels_condition(column: Column, allowed: np.ndarray) -> Any:
 
 
 def split_conditions(column: Column, left: np.ndarray, right: np.ndarray) -> tuple[Any, Any]:
-    """Conditions, as short as may be, that tell the levels with the codes ``left`` from those with ``right``."""
+    """Conditions, as short as may be, that separate the levels with the codes ``left`` from those with ``right``."""
     if column.kind == "ordered" and (left.max() < right.min() or right.max() < left.min()):
         below = Interval(None, column.levels[min(left.max(), right.max())], "right")
         above = Interval(below.hi, None, "neither")

@@ -1,6 +1,6 @@
 """Entropies and mutual information of columns of one model.
 
-The mathematics is in docs/how-to/measure-information.md.
+The mathematics is in docs/concepts/information.md.
 """
 
 from __future__ import annotations
@@ -74,8 +74,7 @@ def entropy(v: ModelView, of: Columns, n: int, seed: int) -> Estimate:
 
 
 def _leaf_divergence(model: Forest, evidence: Evidence) -> np.ndarray:
-    """Divergence of the posterior of the leaves from their weights, (n,): the information of rows about their leaf, at
-    least 0."""
+    """Divergence (n,) of the posterior of the leaves from their weights: the information of rows about their leaf."""
 
     def read(rows: Evidence, post: LeafPosterior, first: int) -> np.ndarray:
         return leaf_divergence(model.leaves, post)

@@ -31,7 +31,7 @@ _GAUSS = np.array([*_HALF_GAUSS, 0.417959183673469387755102040816327, *_HALF_GAU
 BEYOND = 1e-10
 """Mass of each model on either side that numbers are not followed beyond."""
 _TOLERANCE = 1e-9
-"""Largest error of an interval, as the two rules and the known masses tell it; most are far below."""
+"""Largest error of an interval, by the two rules and the known masses; most are far smaller."""
 WORK = 5e7
 """Most points times leaves to visit: a second or two."""
 _ROWS = 100_000

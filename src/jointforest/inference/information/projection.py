@@ -26,7 +26,7 @@ class ModelView:
     number : tuple of int. Number in the model of each of the k columns.
     code : tuple of int64 arrays or None. Of a column of levels: the model's code of each of the reference's.
     shift : tuple of float. Of a numeric column: what to add to the reference's numbers (date-times have origins).
-    foreign : tuple of float64 arrays. Atoms that the other model has here and this one has not: their probability is 0.
+    foreign : tuple of float64 arrays. Atoms of the other model alone: their probability is 0.
     """
 
     model: Distribution

@@ -19,7 +19,7 @@ from ..sampling import sample
 from .game import Asked, Solved, ValueFunction
 from .leaf_kernels import Facing, interventional_rows
 
-# ---- Coalitions that know the same cells of the same values are answered once, whichever rows they are of.
+# ---- Coalitions with the same cells of the same values are answered once, whichever rows they are of.
 
 
 def distinct_words(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

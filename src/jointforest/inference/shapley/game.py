@@ -18,12 +18,9 @@ class Plan(NamedTuple):
     """m coalitions of p players, and how Shapley values follow from the game's values v (m,).
 
     member : bool array (m, p). Players of each coalition. The first is empty, the second has all.
-    weight : float64 array (p, m). ``phi = weight @ v``. Its rows sum to 0, its columns to -1, 1, 0, ..., 0, so that phi
-        sums to v[1] - v[0].
-    first_sampled : int. Coalitions from here on were drawn: pairs of a coalition and what it lacks, all coalitions
-        before all that these lack. m if none was.
-    score : float64 array (p, k). What the residual of each of the k drawn pairs adds to the error of phi (HC3); see
-        `solve`.
+    weight : float64 array (p, m). ``phi = weight @ v``. Its columns sum to -1, 1, 0, ..., 0: phi sums to v[1] - v[0].
+    first_sampled : int. Number of the first drawn coalition, m if none: first k coalitions, then their k complements.
+    score : float64 array (p, k). Factors of the residuals of the k drawn pairs in the error of phi (HC3); see `solve`.
     """
 
     member: np.ndarray
@@ -65,7 +62,7 @@ def _all(p: int) -> Plan:
 def _sampled(p: int, m: int, rng: np.random.Generator) -> Plan:
     """Pairs of coalitions, and the constrained weighted least squares that they make."""
     sizes = np.arange(1, p // 2 + 1)
-    half = np.where(2 * sizes == p, 0.5, 1.0)  # a pair of two halves is met twice
+    half = np.where(2 * sizes == p, 0.5, 1.0)  # a pair of two halves occurs twice
     mass = half * 2.0 * (p - 1) / (sizes * (p - sizes))
     n_pairs = np.array([math.comb(p, s) for s in sizes.tolist()]) * half
     left = (m - 2) // 2
@@ -153,10 +150,8 @@ MOST_COALITIONS = 65_536
 class Asked(NamedTuple):
     """Values of q coalitions.
 
-    mean, variance : float64 array (q, K). The value, and the variance of its error; errors of different coalitions are
-        independent.
-    replicates : float64 array (q, R, K) or None. R equally good values, of which ``mean`` is the mean, while
-        ``variance`` is 0: replicate r of all coalitions has one background row in common.
+    mean, variance : float64 array (q, K). The value, and the variance of its error, independent between coalitions.
+    replicates : float64 array (q, R, K) or None. Values by background row, with mean ``mean``; ``variance`` is 0.
     """
 
     mean: np.ndarray

@@ -196,8 +196,7 @@ def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *arg
 
 
 def _subjects_of(joint: HistoryJoint, frame: Any) -> dd.DataFrame:
-    """The frame, which has columns of subjects and times. Raises TypeError if it is no Dask frame, and ValueError if it
-    has no such columns."""
+    """The frame, which has columns of subjects and times; TypeError if it is no Dask frame, ValueError if not."""
     if not isinstance(frame, dd.DataFrame):
         raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
     if joint.order is None:

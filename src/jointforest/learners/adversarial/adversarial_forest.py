@@ -40,8 +40,7 @@ class _Grown(NamedTuple):
 
     filled : AssignedRows. The rows that fill leaves.
     in_bag : AssignedRows or None. The rows that each tree drew; None unless they are asked for.
-    drawn : bool array (T, n). Whether a tree drew a row; (T, 0) if neither ``leaf_rows="oob"`` nor ``oob_score`` asks
-        for it.
+    drawn : bool array (T, n). Whether a tree drew a row; (T, 0) if nothing needs it.
     """
 
     filled: densities.AssignedRows
@@ -53,7 +52,7 @@ class _Grown(NamedTuple):
 class AdversarialForest(TableLearner):
     """Learn the joint distribution of a table with an adversarial random forest.
 
-    Forests learn to tell real rows from synthetic ones, which are drawn inside the leaves of the forest before,
+    Forests learn to separate real rows from synthetic ones, which are drawn in leaves of the forest before,
     until they cannot; then the columns are independent inside each leaf, and a product of one small distribution
     per column describes it (Watson, Blesch, Kapar, Wright, "Adversarial Random Forests for Density Estimation and
     Generative Modeling", AISTATS 2023, Algorithms 1 and 2).
@@ -76,12 +75,12 @@ class AdversarialForest(TableLearner):
     max_samples : int, float or None
         Most rows (or share of the rows) that trees are grown on, as many synthetic ones beside them; None: all. They
         are drawn at random once, for all trees; all rows of the table fill the leaves, prune them and weigh them. By
-        default 200,000: see ``docs/experiments/rows-for-growing.md``.
+        default 200,000: see ``docs/experiments/adversarial-forest-defaults.md``.
     delta : float
         Rounds end when the out-of-bag accuracy is at most ``0.5 + delta``.
     max_iters : "auto" or int
         Most rounds after the first. "auto": 10, but 0 where ``leaf="chow_liu"``: later rounds ask which columns depend
-        on each other inside a leaf, which these leaves know.
+        on each other inside a leaf, which these leaves describe.
     early_stop : bool
         End when a round's accuracy is not below that of the round before.
     leaf : "auto", "normal", "normal_moments", "normal_mle", "uniform", "quantile" or "chow_liu"
@@ -241,8 +240,7 @@ class AdversarialForest(TableLearner):
     def _quantile(
         self, rows: TableRows, cells: Table, assigned: densities.AssignedRows, weight: np.ndarray | None, seed: int
     ) -> tuple[np.ndarray | None, Forest | None, list[TreeLeaves] | None]:
-        """Slots that "auto" gives quantile leaves (None: ``leaf`` says it), the forest, if it is known by then, and its
-        trees with normal leaves."""
+        """Slots that "auto" gives quantile leaves (None: as ``leaf`` says), the forest and normal trees, if known."""
         if self.leaf != "auto":
             return None, None, None
         settings = self._leaf_settings()
@@ -254,8 +252,7 @@ class AdversarialForest(TableLearner):
         return slots, None if slots.any() else normal, plain
 
     def _grow(self, rows: TableRows, weight: np.ndarray | None, seed: int, sizes: Sizes | None = None) -> _Grown:
-        """The generator of the last round, pruned, and where the rows end in it. Rows that leaves need are counted
-        among these rows, or, by ``sizes``, among those of the table that they are of."""
+        """The generator of the last round, pruned, and where the rows end in it."""
         n = len(rows.X)
         warn_leaf_size(self.min_samples_leaf, n)
         sample = take_samples(n, weight, self.leaf_rows == "honest", self.max_samples, seed)
@@ -331,9 +328,7 @@ class AdversarialForest(TableLearner):
         quantile: np.ndarray | None = None,
         plain: list[TreeLeaves] | None = None,
     ) -> Forest:
-        """The forest of independent columns in leaves, whose densities are estimated on the rows that arrive there.
-        ``quantile``, bool (p,), are numeric slots with quantile leaves whatever ``leaf`` says; ``plain`` the trees with
-        normal leaves, if they are known."""
+        """The forest with leaf densities estimated on the rows in them; ``quantile`` (p,) are quantile slots."""
         settings = self._leaf_settings()
         if plain is not None and quantile is not None:
             epsilon = settings.quantile_epsilon
@@ -356,11 +351,11 @@ class AdversarialForest(TableLearner):
             write_line(f"round {turn}: out-of-bag accuracy {accuracy:.4f}")
 
 
-# ---- The rounds (Watson et al. 2023, Algorithm 1): generate, tell apart, repeat.
+# ---- The rounds (Watson et al. 2023, Algorithm 1): generate, discriminate, repeat.
 
 
 class RoundSettings(NamedTuple):
-    """Parameters of the rounds; `AdversarialForest` says what they mean. Each tree draws ``n_draws`` rows."""
+    """Parameters of the rounds, as of `AdversarialForest`. Each tree draws ``n_draws`` rows."""
 
     n_estimators: int
     tree: GrowthSettings
@@ -389,7 +384,7 @@ def run(
     """Run the rounds; return the generator and the accuracies."""
     # The rounds end when a forest has an out-of-bag accuracy of at most ``0.5 + delta``, after ``max_iters`` further
     # rounds, or (``early_stop``) when the accuracy no longer falls. If the first forest fails, or ``max_iters`` ends
-    # the rounds, the generator is the latest forest. A forest that fails to tell real rows from synthetic ones is
+    # the rounds, the generator is the latest forest. A forest that fails to separate real from synthetic rows is
     # dropped: the generator is then the forest that drew these synthetic rows. The first round sets real rows against
     # rows whose cells are drawn from each column alone; each later one against rows drawn inside the leaves of the
     # forest before.
@@ -414,7 +409,7 @@ def run(
 def _discriminate(
     schema: Schema, ranks: Ranks, synthetic: np.ndarray, settings: RoundSettings, seed: int, turn: int
 ) -> tuple[Discriminator, float]:
-    """Grow a forest that tells real rows (class 1) from synthetic ones; its out-of-bag accuracy."""
+    """Grow a forest that separates real rows (class 1) from synthetic ones; its out-of-bag accuracy."""
     # Rows that every tree drew do not count; without any other row the accuracy is 0.5. The other trees are not grown
     # if the first trees already show that the rounds end. The accuracy of votes exceeds chance by at most the square
     # root of their number times that of one vote.
@@ -470,8 +465,7 @@ def _generate(forest: Discriminator, ranks: Ranks, seed: int, out: np.ndarray) -
 def prune_forest(
     forest: Discriminator, codes: np.ndarray, keep: np.ndarray, min_rows: int, has_these: bool = False
 ) -> Discriminator:
-    """Prune every tree until at least ``min_rows`` of the real rows in ``keep`` (bool (T, n)) end in each leaf, and
-    send all rows of ``codes`` (d, n) down; ``has_these``: whether they are the rows whose nodes the forest has."""
+    """Prune each tree until ``min_rows`` of the real rows in ``keep`` (T, n) end in each leaf, and assign all rows."""
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
         node = forest.leaf_node[t] if has_these else None
@@ -481,8 +475,7 @@ def prune_forest(
 
 
 def prune_by(forest: Discriminator, codes: np.ndarray, rows_at: np.ndarray, min_rows: int) -> Discriminator:
-    """Prune leaves with fewer than ``min_rows`` of ``rows_at`` (int64 (L,), of all trees) once, and send all rows of
-    ``codes`` (d, n) down."""
+    """Prune leaves with fewer than ``min_rows`` of ``rows_at`` (L,) once, and assign all rows of ``codes`` (d, n)."""
     end = np.cumsum([(tree.left < 0).sum() for tree in forest.trees])
 
     def one(t: int) -> tuple[RankTree, np.ndarray]:
@@ -511,8 +504,7 @@ def _changed(forest: Discriminator, one: Callable[[int], tuple[RankTree, np.ndar
 class _Samples(NamedTuple):
     """Rows of a table of n, by what they are for.
 
-    growing : int64 array (m,). Numbers of the rows that trees are grown on, ascending; twice or more where weights ask
-        for it.
+    growing : int64 array (m,). Numbers of the rows that trees are grown on, ascending; heavy rows occur several times.
     filling : bool array (n,). Rows that fill the leaves.
     is_part : bool. Whether fewer rows grow trees than could.
     """
@@ -525,9 +517,7 @@ class _Samples(NamedTuple):
 def take_samples(
     n: int, weight: np.ndarray | None, honest: bool, max_samples: int | float | None, seed: int
 ) -> _Samples:
-    """Which of n rows grow trees, ``max_samples`` at most, and which fill leaves: all, unless ``honest``. Rows with
-    weights (n,) grow trees as often as these say, evenly. ``honest``: rows that grow trees, half of all at most, fill
-    no leaves."""
+    """Which of n rows grow trees (``max_samples`` at most), and which fill leaves: all, unless ``honest``."""
     candidates = np.arange(n)
     if honest:  # tree t draws its rows by [seed, t]
         candidates = np.sort(np.random.default_rng([seed, 0, 1]).permutation(n)[: n // 2])
@@ -589,13 +579,13 @@ class _Trial:
         self._kept: dict[int, np.ndarray] = {}
 
     def fits(self, slots: np.ndarray) -> bool:
-        """Whether the tables stay small enough, judged by the first tree."""
+        """Whether the tables stay small enough, by the first tree."""
         [cdfs] = self._cdfs(densities.first_trees(self.assigned, 1), slots)
         return small_enough(n_pieces(cdfs.values()), len(self.assigned.trees.root))
 
     def gains(self, slots: np.ndarray) -> list[np.ndarray]:
-        """Gain in the log-likelihood of each validation row; nothing where they are too few to judge."""
-        # Leaves are products, so that in each leaf that a row meets only the densities of these columns change.
+        """Gain in the log-likelihood of each validation row; nothing where they are too few to choose by."""
+        # Leaves are products, so that in each leaf that a row reaches only the densities of these columns change.
         if len(self.held) < FIXED.trial_fewest_rows:
             return []
         _, _, normal = self._normal
@@ -607,10 +597,7 @@ class _Trial:
 
     @cached_property
     def _normal(self) -> tuple[densities.AssignedRows, Forest, LeafPosterior]:
-        """The trees of the trial, with normal leaves without the validation rows, and the leaves that these meet.
-
-        The background has every row, so that each meets a leaf.
-        """
+        """The trees of the trial, with normal leaves without the validation rows, and the leaves of these."""
         is_large = len(self.rows.X) >= FIXED.trial_many_rows
         trees = densities.first_trees(self.assigned, FIXED.trial_few_trees if is_large else FIXED.trial_trees)
         weight = np.broadcast_to(trees.weight, trees.leaf_of.shape).copy()
@@ -623,7 +610,7 @@ class _Trial:
         return trees, forest, posterior(forest, build(schema, self.rows.X[self.asked]))
 
     def _gains_in_leaves(self, slots: np.ndarray) -> dict[int, np.ndarray]:
-        """By slot, what its log-density gains in each leaf that a validation row meets, (M,)."""
+        """By slot, what its log-density gains in each leaf that a validation row reaches, (M,)."""
         trees, forest, normal = self._normal
         columns, row = self.rows.columns, np.repeat(self.asked, np.diff(normal.start))
         by_tree, found = self._cdfs(trees, slots), {}

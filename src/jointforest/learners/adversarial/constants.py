@@ -12,13 +12,12 @@ class Constants:
     rounds: int = 10
     """Most rounds after the first by default, as in the R package arf."""
     max_samples: int = 200_000
-    """Most rows that grow trees by default. Growing takes time and memory in proportion to them, and all rows fill the
-    leaves in any case. See ``docs/experiments/rows-for-growing.md``."""
+    """Most rows that grow trees by default: time and memory grow in proportion, and all rows fill the leaves."""
     sample_share: float = 0.632
     """Share of the rows that each tree draws without replacement: the expected share of distinct rows, 1 - 1/e, of a
     bootstrap sample, so that out-of-bag rows are as many as in a random forest."""
     early_trees: tuple[int, ...] = (2, 4)
-    """Numbers of trees that may end the rounds; see ``docs/experiments/adversarial-forest-defaults.md``."""
+    """Numbers of trees that may end the rounds."""
     early_errors: float = 3.0
     """Standard errors by which their accuracy must be below what would continue."""
 
@@ -33,11 +32,9 @@ class Constants:
     trial_many_rows: int = 10_000
     """From so many rows on `trial_few_trees` decide. In smaller tables they lost up to 1.41 nats."""
     trial_few_trees: int = 3
-    """Trees of the trial in larger tables. They chose otherwise than ten trees in 5 of 74 trials, with losses in small
-    tables only."""
+    """Trees of the trial in larger tables. They chose otherwise than ten trees in 5 of 74 trials."""
     trial_epsilon: float = 1e-3
-    """Weight of the background in the trial, so that every validation row has a finite log-likelihood. It is set by
-    hand and was not compared with other weights."""
+    """Weight of the background in the trial, so that every log-likelihood is finite. It was set by hand."""
     trial_groups: int = 16
     """Most trials of single columns. In wide tables a trial is of several columns, which bounds the time."""
 

@@ -30,12 +30,11 @@ Sizes = Callable[[Trees], np.ndarray]
 
 
 class Route(NamedTuple):
-    """Trees, and all that rows need to be sent down.
+    """Trees, and everything that assigns rows to their leaves.
 
     seed : int. Of the keys of rows.
     weights : Weights or None. None: rows count alike.
-    first : HiddenTrees or None. What draws missing cells, so that rows without a split's value take a side; None: the
-        trees do.
+    first : HiddenTrees or None. Draws missing cells; None: rows take a side of a split by chance.
     """
 
     schema: Schema
@@ -90,8 +89,7 @@ def leaf_sizes(
     first_joint: HiddenTrees | None,
     trees: Trees,
 ) -> np.ndarray:
-    """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it. Raises
-    ValueError if the batches have other rows than they had before."""
+    """Rows of a table of n that end in each leaf, int64 (L,), whatever their weights, by a pass over it."""
     route = Route(schema, columns, trees, seed, weights, first_joint)
     first = densities.first_leaves(trees)
     sizes: np.ndarray = fold(
@@ -229,8 +227,7 @@ def _modelled(structure: Structure) -> np.ndarray:
 
 
 def fill_leaves(fold: FoldBatches, n: int, structure: Structure, epsilon: float) -> Forest:
-    """The forest of a table of n rows, by a pass over it. Raises ValueError if the batches have other rows than they
-    had before."""
+    """The forest of a table of n rows, by a pass over it; ValueError if the batches have other rows than before."""
     filling = filling_of(structure)
     sums = fold(Pass(partial(empty, filling), partial(add_batch, filling), merge, "counting rows"), n)
     check_row_count(n, int(sums[0].rows))

@@ -52,8 +52,7 @@ def merge(expected: Expected, other: Expected) -> Expected:
 def improve(
     fold: FoldBatches, n: int, first: HiddenTrees, n_members: int, smoothing: Smoothing, weights: Weights | None = None
 ) -> HiddenTrees:
-    """The trees with the tables of all rows of a table of n; they are those of ``n_members``, one after the other.
-    Raises ValueError if the batches have other rows than they had before."""
+    """The trees of ``n_members``, one after the other, with the tables of all rows of a table of n."""
     # every member's trees weigh one in all
     before = np.concatenate([[0.0], np.cumsum(np.exp(first.log_weight))[:-1]])
     member = np.minimum(np.floor(before * n_members + 1e-9), n_members - 1).astype(np.int64)

@@ -45,8 +45,7 @@ class Sample(NamedTuple):
     """Rows that stand for a table.
 
     n : int. Rows of the table.
-    X : float64 array (m, d). Cells and level codes of some rows, by their keys, each as often as the table has it, or
-        in proportion. Cells that are ranges have values in these.
+    X : float64 array (m, d). Cells and level codes of rows, by keys, in proportion to the table; ranges drawn from.
     ranges : Ranges or None. Which cells are ranges.
     """
 
@@ -72,7 +71,7 @@ def held(reader: FrameReader) -> FrameReader:
 
 
 def prepared(batch: Any, kinds: Mapping[str, Any]) -> FrameReader:
-    """A batch, numbers and ranges read from texts where ``kinds`` say so; columns to be ignored may be of any type."""
+    """A batch, numbers and ranges read from texts according to ``kinds``; columns to be ignored may be of any type."""
     reader = without(read(batch), {name for name, kind in kinds.items() if kind == "ignored"})
     of_ranges = {name for name, kind in infer_schema.checked_kinds(reader.names, kinds).items() if kind == "ranges"}
 
@@ -130,8 +129,7 @@ def merge_counted(a: _Counted, b: _Counted) -> _Counted:
 def take_sample(
     fold: FoldBatches, kinds: Mapping[str, Any] | None, n_rows: int, seed: int, target: tuple[str, str] | None = None
 ) -> Sample:
-    """The schema of a table, and at most so many rows of it, in one or two passes; a ``target`` has a name and a kind.
-    Raises ValueError if there is no row, or the table cannot be used (each message names the column)."""
+    """The schema of a table, and at most so many of its rows, in one or two passes; a ``target`` has name and kind."""
     look_at = partial(see, seed=seed, n_rows=n_rows, kinds=kinds or {})
     merge = partial(merge_seen, n_rows=n_rows)
     seen = fold(_pass(look_at, merge), None)
@@ -159,7 +157,7 @@ def take_sample(
 
 
 def _pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
-    """A pass that looks at each batch, and merges what it finds; None if there is no batch."""
+    """A pass that examines each batch, and merges what it finds; None if there is no batch."""
     return Pass(_nothing, partial(_add, look_at, merge), partial(_merge, merge), "looking at rows")
 
 
@@ -205,7 +203,7 @@ def sample_of(
     return Sample(schema, n, X, ranges)
 
 
-# ---- Weights of the rows of a table in batches: a column that says how much each row counts.
+# ---- Weights of the rows of a table in batches: a column of weights.
 
 _BITS = 52
 """Bits of the largest weight: those of a float64 number, so that no weight loses any."""
@@ -215,8 +213,7 @@ class Weights(NamedTuple):
     """The column of weights.
 
     largest : float. Largest weight in the table.
-    bits : int. The largest weight counts as 2^bits rows, so that what is counted stays whole numbers whose sum fits 62
-        bits: merged in any order, they are the same.
+    bits : int. The largest weight counts as 2^bits rows: sums are whole numbers of 62 bits, the same in any order.
     """
 
     name: str
@@ -255,9 +252,7 @@ def take_weighed(
     name: Any,
     target: tuple[str, str] | None = None,
 ) -> Sampled:
-    """`take_sample` of a table whose column ``name`` holds the weights of its rows; None: they are alike. Raises what
-    `take_sample` does, TypeError if this is no name, and ValueError if there is no such column, or it holds what is no
-    weight."""
+    """`take_sample` of a table whose column ``name`` holds the weights of its rows; None: all are equal."""
     if name is None:
         return Sampled(fold, take_sample(fold, kinds, n_rows, seed, target), None, None)
     if not isinstance(name, str):
@@ -298,8 +293,7 @@ def _add_some(add: Callable[[Any, Any], Any], name: str, sums: Any, batch: Any) 
 
 
 def _weights_in(reader: FrameReader, name: str) -> np.ndarray:
-    """The weights of a batch's rows, float64 (n,). Raises ValueError if there is no such column, or it holds anything
-    but finite numbers >= 0."""
+    """The weights of a batch's rows, float64 (n,); ValueError if they are no finite numbers at least 0."""
     if name not in reader.names:
         raise ValueError(f"sample_weight: there is no column {name!r}; {near(name, reader.names)}")
     cells = reader.cells(name)
@@ -342,8 +336,7 @@ class BatchRows(NamedTuple):
 
 
 def batch_cells(schema: Schema, batch: Any, ignored: str | None = None) -> BatchRows:
-    """The rows of a batch, which may have one column more. Raises ValueError if it has levels that the table did not
-    have when it was looked at."""
+    """The rows of a batch, which may have one column more; ValueError if it has levels unseen by the first pass."""
     left_out = {column.name for _, column in schema.unknown if column.aside and column.aside.reason == "ignored"}
     reader = held(without(read(batch), left_out))
     X, unseen, ranges = encode_reader(schema, reader, () if ignored is None else (ignored,))

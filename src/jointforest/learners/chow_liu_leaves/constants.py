@@ -14,16 +14,15 @@ class Constants:
     fine_ends: float = 1.0
     """How much finer the codes are at both ends of a column, from 0 to 1. Most of a correlation lies in heavy tails."""
     leaf_nodes: int = 120
-    """Leaves of a tree of an adversarial forest by default. A leaf holds a table for each column, so that there are
-    fewer leaves than with independent columns."""
+    """Leaves of a tree of an adversarial forest by default; few, because a leaf has a table for each column."""
 
     table_rows: tuple[float, ...] = (0.3, 3.0, 30.0, 200.0, 1_000.0)
-    """Rows of smoothed pairs that each code of the parent may receive in the table of the whole data. Each half of the
-    rows judges what the other half learned."""
+    """Rows of smoothed pairs that each code of the parent may receive in the tables of all rows. Each half of the
+    rows scores what the other half learned."""
     floor_rows: float = 0.1
     """Rows of the child's marginal that are added to the smoothed pairs, so that no pair has a probability of 0."""
     pair_width: float = 0.2
-    """Width of the kernel that smooths pairs of the whole table, in normal scores of the column."""
+    """Width of the kernel that smooths pairs of all rows, in normal scores of the column."""
     leaf_width: float = 0.1
     """Width of the kernel that smooths the marginals of leaves, in normal scores of the column."""
     marginal_rows: float = 2.0
@@ -39,9 +38,9 @@ class Constants:
     """Most leaves whose pairs are counted and whose marginals are adjusted at once, which bounds memory."""
 
     target_levels: int = 3
-    """Most levels of a column that are targets of their own; rarer levels are too few rows to judge splits."""
+    """Most levels of a column that are targets of their own; rarer levels are too few rows to score splits."""
     least_left: float = 0.01
-    """Share of a target's variance that a neighbour must leave. If less is left, there is nothing to judge."""
+    """Share of a target's variance that a neighbour must leave. If less is left, there is nothing to score."""
 
 
 FIXED = Constants()

@@ -18,14 +18,13 @@ from .constants import FIXED
 
 
 class Edges(NamedTuple):
-    """A tree over d columns, with the whole table's tables.
+    """A tree over d columns, with the tables of all rows.
 
     order : int32 array (d,). Column of each node, parents before children.
     parent : int32 array (d,). Node of the parent; -1 of the root.
     is_ordered : list of d bool. Whether each node's codes have an order.
     marginal : list of d arrays (K_k,). Shares of each node's codes, above 0.
-    pair : list of d arrays (K_parent, K_k). Joint shares of the parent's codes and the node's, above 0; of the root (1,
-        K).
+    pair : list of d arrays (K_parent, K_k). Joint shares of the parent's codes and the node's; of the root (1, K).
     missing_share : list of d float. Shares of missing cells.
     """
 
@@ -45,8 +44,7 @@ def table_edges(
     order: np.ndarray,
     parent: np.ndarray,
 ) -> Edges:
-    """The tables of a tree over the columns, from rows of codes (n, d), of which code ``n_codes[j]`` is missing.
-    ``missing_share`` (d,) counts cells that were filled, too."""
+    """The tables of a tree over the columns, from codes (n, d); code ``n_codes[j]`` is missing."""
     columns, above = order.tolist(), parent.tolist()
     ordered = is_ordered[order].tolist()
     marginal, pair = [], []
@@ -102,8 +100,7 @@ def leaf_pair_counts(
 
 
 def in_boxes(edges: Edges, allowed: list[np.ndarray]) -> list[np.ndarray]:
-    """Shares of the codes of each node, d arrays (L, K_k), by the table's tree given the leaf's box. ``allowed`` are
-    the codes of each node in each box, d bool arrays (L, K_k). No box has probability 0, as no pair of codes has."""
+    """Shares of each node's codes, d arrays (L, K_k), by the table's tree given the codes ``allowed`` in each box."""
     given = [pair / pair.sum(axis=1, keepdims=True) for pair in edges.pair]
     inside = [of * 1.0 for of in allowed]
     up: list[np.ndarray] = [np.empty(0)] * len(inside)
@@ -149,8 +146,7 @@ class Boxes(NamedTuple):
 class PairCounts(NamedTuple):
     """Weight of the rows in some leaves l, by node.
 
-    pairs : list of d arrays (l, K_parent + 1, K + 1). Of those with each two codes, of the root (l, 1, K + 1); the last
-        code stands for missing cells.
+    pairs : list of d arrays (l, K_parent + 1, K + 1). Of those with each two codes; the last code is for missing cells.
     missing : list of d arrays (l,). Of those whose cell is missing, or was and is filled.
     """
 
@@ -163,8 +159,7 @@ Counted = Callable[[int, int, int], PairCounts]
 
 
 def chow_liu_tree(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Order and parents (int32 (d,), see `structure.spanning_tree`) of the tree of greatest mutual information in codes
-    (n, d), code ``n_codes[j]`` where missing."""
+    """Order and parents, int32 (d,), of the tree of greatest mutual information in codes (n, d)."""
     return spanning_tree(mutual_information(*coarse(codes, n_codes, is_ordered)))
 
 
@@ -176,8 +171,7 @@ def edges_of(codes: np.ndarray, n_codes: np.ndarray, is_ordered: np.ndarray, mis
 def counted_rows(
     edges: Edges, codes: np.ndarray, missing: np.ndarray, leaf_of: np.ndarray, weight: np.ndarray
 ) -> Counted:
-    """Counts of rows of codes (n, d) that end in leaves ``leaf_of``, int32 (T, n), -1 for none, and count ``weight``,
-    (T, n), there; ``missing``, bool (n, d), are their missing cells, filled or not."""
+    """Weighted counts of rows of codes (n, d) in leaves ``leaf_of`` (T, n); ``missing`` (n, d) are missing cells."""
     columns, sizes = edges.order.tolist(), [len(marginal) for marginal in edges.marginal]
 
     def counted(t: int, a: int, b: int) -> PairCounts:
@@ -195,8 +189,7 @@ def counted_rows(
 def learn_leaves(
     edges: Edges, boxes: Boxes, counted: Counted, epsilon: float
 ) -> tuple[tuple[TreeTables, ...], np.ndarray]:
-    """One hidden tree a leaf, and one of the table as background, of weight ``epsilon``; the logarithms of their
-    weights. ``edges`` is the Chow-Liu tree of the table, which is that of all leaves."""
+    """One hidden tree a leaf, and one of the table as background, of weight ``epsilon``; their log weights."""
     T = len(boxes.first) - 1
     pieces = []
     for t in range(T):
@@ -237,7 +230,7 @@ class _Emissions:
 
 
 def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
-    """The Chow-Liu tree of the whole table."""
+    """The Chow-Liu tree of all rows."""
     transition = [(pair / pair.sum(axis=1, keepdims=True)).astype(np.float32) for pair in edges.pair]
     sizes = [len(marginal) for marginal in edges.marginal]
     return TreeTables(
@@ -294,7 +287,5 @@ def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emission
 
 
 def leaf_pair(count: np.ndarray, pair: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """p(code of the child | code of the parent) in a leaf, over the codes inside its box, float32 (K, H). Counts, and
-    some rows of the table's ``pair``, both (K, H), are adjusted to the leaf's shares of both columns, ``above`` (K,)
-    and ``below`` (H,), by iterative proportional fitting."""
+    """p(code of child | code of parent) in a leaf, float32 (K, H): counts and pseudo-rows, fitted to marginals."""
     return with_marginal(count + FIXED.pair_rows * _scaled(pair), above, below).astype(np.float32)

@@ -29,7 +29,7 @@ class CodedRows(NamedTuple):
 
     schema : Schema. Of the table.
     codes : int32 array (n, d). Of filled cells; the number of codes where missing.
-    rows : Rows. The codes as a table: of numbers a column of whole numbers, so that splits lie between codes.
+    rows : Rows. The codes as a table of whole numbers, so that splits lie between codes.
     """
 
     schema: Schema
@@ -73,8 +73,7 @@ def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
 
 
 def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float) -> ChowLiuForest:
-    """`chow_liu_part` of a table in batches, by a pass over it; the trees, codes and links are those of a sample.
-    Raises ValueError if the batches have other rows than they had before."""
+    """`chow_liu_part` of a table in batches, by a pass over it, with the trees, codes and links of a sample."""
     edges, n = _edges(table), sampled.sample.n
     of_values = trees_of_values(table, trees)
     route = Route(table.schema, kernel_columns(table.schema), of_values, seed, sampled.weights, table.rows.first)
@@ -153,10 +152,7 @@ class PairSums(NamedTuple):
 
 
 def count_pairs(fold: FoldBatches, n: int, pairs: CodePairs) -> list[np.ndarray]:
-    """The counts of a table of n rows, by a pass over it.
-
-    Raises ValueError if the batches have other rows than they had before.
-    """
+    """The counts of a table of n rows, by a pass over it; ValueError if the batches have other rows than before."""
     sums = fold(Pass(partial(empty, pairs), partial(add_batch, pairs), merge, "counting rows"), n)
     check_row_count(n, sums.n)
     return list(sums.counts)

@@ -210,7 +210,7 @@ class GenerativeForest(Learner):
         X, y, sample_weight
             The rows that the forest was fitted on, in their order. Columns are matched by name where both have names.
         **params
-            Parameters of this class; those that say how trees are grown have no effect, but for ``criterion``.
+            Parameters of this class; those of the growth of trees have no effect, except ``criterion``.
 
         Returns
         -------
@@ -275,7 +275,7 @@ class GenerativeForest(Learner):
         TypeError
             If it is no joint.
         ValueError
-            If there is no such column, it is of the other sort, or no column is left.
+            If there is no such column, it is of another kind, or no column is left.
 
         Examples
         --------
@@ -465,7 +465,7 @@ class GenerativeForest(Learner):
         beta : float in 0..1, optional
             Robustness of the prediction with this exponent; default: the forest's own, ``beta_``. Below 1 the weights
             of the trees are precise, and epsilon of a complete row is m / (1 + m) for factorised leaves, m being the
-            margin of the probabilities; 1 tells more than that.
+            margin of the probabilities; 1 is more informative.
         c : float
             How far the means of normal leaves move, at epsilon 1, in units of ``shift``; 0: not at all.
         shift : {"leaf", "column"}

@@ -82,7 +82,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         Smallest standard deviation in a leaf, in units of the column's; "auto" chooses it for each column, so that
         out-of-bag cells are most probable (0.1 with ``bootstrap=False``).
     epsilon : float
-        Weight of the background, a wide distribution of the whole table; 0 leaves it out, and rows far from all others
+        Weight of the background, a wide distribution of all rows; 0 leaves it out, and rows far from all others
         may then have density 0.
     combine : {"weighted", "trees", "mixture"}
         How predictions combine the trees. "trees" (GeF): the average of each tree's p_t(y | x_o). "mixture" (GeF+): the
@@ -101,7 +101,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
         Kinds of columns by name, where the inferred ones are not wanted (of an array: x0, x1 and so on).
     extra : {"refuse", "ignore"}
         What becomes of columns that `fit` did not see, in frames to be predicted: an error that names them, or nothing.
-        The target's own column is never looked at.
+        The target's own column is never examined.
     n_jobs : int or None
         Threads (-1: all cores). The result does not depend on it.
     random_state : int, RandomState or None
@@ -149,8 +149,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             raise ValueError(f"class_weight must be None, 'balanced' or a dict of weights by class, got {given!r}")
 
     def _weigh(self, training: Training, weight: np.ndarray) -> np.ndarray:
-        """The rows' weights times those of their classes. Raises ValueError if a class that is weighed is none of the
-        target's, or a weight is not above 0."""
+        """The rows' weights times those of their classes; ValueError if a class is unknown or a weight not above 0."""
         if self.class_weight is None:
             return weight
         label = self.classes_[training.X[:, -1].astype(np.int64)]
@@ -259,7 +258,7 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
             Rows to compare densities with, such as some that were not learned from; default: ``reference_``, which
             there is not after `from_joint`.
         beta : float in 0..1
-            How trees are combined; by default as the mixture, whose robustness tells more, see `robustness`.
+            How trees are combined; by default as the mixture, whose robustness is more informative.
         fragile, unlikely : float
             A prediction with an epsilon below ``fragile`` is fragile; a row with a density below that of all but
             ``unlikely`` percent of the reference is unlikely.

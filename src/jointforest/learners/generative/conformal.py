@@ -1,8 +1,6 @@
 """Conformal intervals and sets of a bagged forest: jackknife+ after bootstrap, at any pattern of missing cells.
 
-Kim, Xu, Barber, "Predictive inference is free with the jackknife+-after-bootstrap", NeurIPS 2020; masks as in Zaffran,
-Dieuleveut, Josse, Romano, "Conformal prediction with missing values", ICML 2023. The mathematics:
-docs/how-to/conformal-intervals.md.
+The mathematics and its sources: docs/concepts/conformal-prediction.md.
 """
 
 from __future__ import annotations

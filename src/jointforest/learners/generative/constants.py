@@ -26,21 +26,20 @@ class Constants:
     smoothing_sigmas: float = 1.0
     """Standard errors by which more smoothing must be better. The cheaper answer keeps its place within chance."""
     pilot_trees: int = 20
-    """Trees that judge leaf sizes, pseudo-rows and quantile leaves, which bounds the time."""
+    """Trees that choose leaf sizes, pseudo-rows and quantile leaves, which bounds the time."""
     pilot_epsilon: float = 1e-3
     """Weight of the background of the forests on trial, so that every row has a finite log-likelihood."""
     spreads: tuple[float, ...] = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8)
     """Candidates for the smallest spread in a leaf, in units of the column's. Known spreads of .017 to .2 are met
     within a factor of two (``docs/experiments/generative-forest-settings.md``)."""
     spread_trees: int = 8
-    """Trees whose out-of-bag rows judge the spreads, which bounds the time."""
+    """Trees whose out-of-bag rows choose the spreads, which bounds the time."""
     target_spreads: tuple[float, ...] = (0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45)
-    """Candidates for the smallest spread of a number as target. They are finer, as the predictive spread follows from
-    them directly."""
+    """Candidates for the smallest spread of a target: finer, as the predictive spread follows from them."""
     target_rows: int = 2_000
-    """Training rows that judge it, which bounds the time."""
+    """Training rows that choose it, which bounds the time."""
     usual_spread: float = 0.1
-    """The smallest spread where no row is out of bag to judge it: the middle of the candidates."""
+    """The smallest spread where no row is out of bag to choose it: the middle of the candidates."""
     answers_at_once: int = 2**22
     """Answers of trees, rows x trees x classes, held at once: 32 MiB."""
 
@@ -51,8 +50,7 @@ class Constants:
     pattern_fewest_rows: int = 100
     """Fewest rows, without missing cells out of a pattern, that calibrate it alone: a level of 99 % needs 99 rows."""
     union_rows: int = 200
-    """Rows that calibrate a pattern for which there are fewer. Cells are missing in each where they are so in either
-    row."""
+    """Rows that calibrate a pattern for which there are fewer, each with the cells missing that either row lacks."""
     calibration_chunk: int = 64
     """Rows asked at once with these, which bounds the memory."""
 

@@ -27,11 +27,9 @@ class AdoptedForest(NamedTuple):
     """What is read from a fitted forest of T trees.
 
     trees : list of T `SplitTree`
-    value : list of T float64 arrays (N, K). Share of each class in each node, by weight; of a regressor (K = 1) what
-        the node predicts.
+    value : list of T float64 arrays (N, K). Share of each class in each node; of a regressor (K = 1) its prediction.
     rows : list of T float64 arrays (N,). Weight of the training rows in each node.
-    samples : list of T int arrays, or None. Numbers of the training rows that each tree's bootstrap drew; None if every
-        tree was grown on all rows.
+    samples : list of T int arrays, or None. Numbers of the rows that each tree's bootstrap drew; None: all rows.
     classes : array (K,), or None. None for a regressor.
     feature_names : array of str (n_features,), or None. None if it was fitted on an array.
     predicts_means : bool. Whether what a regressor's leaf predicts is the mean of its rows.
@@ -49,8 +47,7 @@ class AdoptedForest(NamedTuple):
 
 
 def read_forest(forest: Any) -> AdoptedForest:
-    """Read a fitted DecisionTree*, ExtraTree*, RandomForest* or ExtraTrees* of scikit-learn. Raises TypeError for
-    another type, NotFittedError, and ValueError if it has several targets or monotonicity constraints."""
+    """Read a fitted tree or forest of scikit-learn; TypeError, NotFittedError or ValueError if this is not possible."""
     name = type(forest).__name__
     if not isinstance(forest, _TREES + _FORESTS):
         raise TypeError(
@@ -89,9 +86,7 @@ def _hint(forest: Any) -> str:
 
 
 def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int) -> AssignedRows:
-    """The node table of a fitted forest, and where the rows that it was fitted on end (Correia et al. 2020, Alg. 1). A
-    row counts as often as the forest's own bootstrap drew it, times ``sample_weight`` (n,). Raises what `read_forest`
-    does, and a ValueError if the forest was fitted on other columns, classes, rows or weights."""
+    """The node table of a fitted forest, and the leaves of the rows it was fitted on (Correia et al. 2020, Alg. 1)."""
     # Complete rows end in the same leaves as in scikit-learn. How scikit-learn sends rows with missing cells is not
     # taken over: at learning they take sides by draws, as often as the others; a query marginalises them. Leaves that
     # only missing cells led to are then without rows, and left out.
@@ -133,8 +128,7 @@ def _rows_in_leaves(leaf_of: np.ndarray, weight: np.ndarray, trees: Trees) -> np
 
 
 def match_columns(read: AdoptedForest, schema: Schema) -> np.ndarray:
-    """Column number (int64, n_features) of each feature: by name where both have names, else by position. Raises
-    ValueError if the forest was fitted on other columns than the schema's, its last one (the target) left out."""
+    """Column number (int64, n_features) of each feature: by name where both have names, else by position."""
     names = schema.names[:-1]
     if read.n_features != len(names):
         raise ValueError(
@@ -205,8 +199,7 @@ def _weights(
     count: np.ndarray,
     sample_weight: np.ndarray,
 ) -> np.ndarray:
-    """How much each row counted in growing tree t: the weights with which its nodes ``ends`` hold what they do. Each
-    row is at one of these, at ``node`` (n,), and has the class number or value ``y`` (n,)."""
+    """Weights of the rows with which tree t was grown, from those of its nodes; each row is at ``node`` (n,)."""
     # a bootstrap draws rows by their weight since scikit-learn 1.9; before, it counted rows by their weight
     for weight in (count * sample_weight, *([] if read.samples is None else [count])):
         if read.has_class_weight:

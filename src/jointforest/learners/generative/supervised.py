@@ -1,4 +1,4 @@
-"""Forests grown to tell a target column from the others."""
+"""Forests grown to predict a target column from the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .targets import Training
 
 
 class GrowSettings(NamedTuple):
-    """How a forest is grown; `GenerativeForestClassifier` says what it means. A bootstrap draws ``n_draws`` rows."""
+    """How a forest is grown, as of `GenerativeForestClassifier`. A bootstrap draws ``n_draws`` rows."""
 
     n_estimators: int
     tree: GrowthSettings
@@ -25,8 +25,7 @@ class GrowSettings(NamedTuple):
 
 
 def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, seed: int) -> AssignedRows:
-    """Grow trees that tell the target, whose column is never split, from the features. Rows count ``weight`` (n,), in a
-    bootstrap as often as they are drawn."""
+    """Grow trees that predict the target from the features; a bootstrap draws rows by their weights."""
     n, d = len(training.X), training.X.shape[1] - 1
     features = training.schema.columns[:-1]
     ranks = rank(training.columns, training.filled)
@@ -47,12 +46,11 @@ def grow_forest(training: Training, weight: np.ndarray, settings: GrowSettings, 
     return assign_rows(training.columns, ranks, *zip(*grown, strict=True))
 
 
-# ---- How much the splits on each feature tell of the target.
+# ---- Importance of each feature for the target.
 
 
 def feature_importances(training: Training, assigned: AssignedRows, criterion: int) -> np.ndarray:
-    """Share of each feature in the decrease of the target's impurity, (d,): the mean over trees, which sum to 1
-    each."""
+    """Share of each feature in the decrease of the target's impurity, (d,): the mean over trees."""
     # As in scikit-learn, of the rows that the trees count: what a split takes off the impurity, times the weight of its
     # node. Trees without a split do not count; all 0 if none has one.
     trees, d = assigned.trees, training.X.shape[1] - 1

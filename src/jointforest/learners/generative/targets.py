@@ -27,13 +27,11 @@ class Training(NamedTuple):
     """Features and target, encoded.
 
     schema : Schema. The features' columns, then the target's.
-    X : float64 array (n, d + 1). Cells and level codes, grid columns snapped; the target is the last column. NaN where
-        missing.
-    filled : float64 array (n, d + 1). The same, each missing cell drawn given the known ones of its row; X itself where
-        nothing is drawn.
+    X : float64 array (n, d + 1). Cells and level codes, grid columns snapped, the target last; NaN where missing.
+    filled : float64 array (n, d + 1). The same, each missing cell drawn given the known ones of its row; or X itself.
     table : Table. The filled cells, ready for leaf densities.
     label_dtype : numpy dtype. Of the target's entries as they came.
-    coded : CodedRows or None. The whole table as codes, where X has the features' codes: see `coded_training`.
+    coded : CodedRows or None. The table as codes, if X has the features' codes: see `coded_training`.
     first : HiddenTrees or None. What the draws are from; None: nothing is drawn.
     ranges : Ranges or None. Which cells are ranges; X has draws from these.
     """
@@ -60,9 +58,7 @@ class Training(NamedTuple):
 def read_training(
     X: Any, y: Any, kind: str, kinds: dict[str, str] | None = None, rows: np.ndarray | None = None
 ) -> Training:
-    """Schema and numbers of a frame X (n, d) and a target y (n,) of this kind ("categorical" or "continuous"). The
-    target is named as y is, or "y"; it may not have the name of a feature. ``rows``: those to be read, default all.
-    Raises ValueError if lengths differ, y has missing cells or does not fit its kind, or a column cannot be used."""
+    """Schema and numbers of a frame X (n, d) and a target y (n,); ``rows``: those to be read, default all."""
     table, cells = read(X), target_cells(y)
     name, n = target_name(y, table.names), table.n
     if len(cells) != n:
@@ -74,15 +70,14 @@ def read_training(
     of_rows = read_training_rows(with_column(X, name, column_like(X, name, cells)), {name: kind} | (kinds or {}))
     schema, columns, cells_of, *_ = of_rows
     if len(schema.columns) < 2:
-        infer_schema(X, kinds)  # which says why no feature can be learned
+        infer_schema(X, kinds)  # whose error says why no feature can be learned
     _check_target(schema.columns[-1], kind, cells)
     prepared = prepare_table(columns, cells_of, None, edges(schema))
     return Training(schema, columns, cells_of, cells_of, prepared, cells.dtype, ranges=of_rows.ranges)
 
 
 def sampled_training(sample: Sample, target: str, kind: str) -> Training:
-    """Rows that stand for a table, whose column ``target``, of this kind, becomes the last one. Raises ValueError if
-    there is no such column, it has missing cells, or it is of another kind."""
+    """A sample of a table, whose column ``target``, of this kind, becomes the last one."""
     schema = sample.schema
     if schema.frame == "numpy":
         raise ValueError("arrays have no names of columns; give frames")
@@ -124,7 +119,7 @@ def _check_labels(cells: np.ndarray) -> None:
 
 
 def _check_target(column: Column, kind: str, cells: np.ndarray) -> None:
-    """Refuse a target column that is not of this kind, or whose labels float64 numbers cannot tell apart."""
+    """Refuse a target column that is not of this kind, or whose labels are equal as float64 numbers."""
     if column.censored is not None:
         raise ValueError(
             f"column {column.name!r}: give JointRegressor.fit a frame of {column.name!r} and {column.censored.flag!r} "
@@ -166,8 +161,7 @@ def target_name(y: Any, others: Collection[str] = ()) -> str:
 
 
 def target_cells(y: Any) -> np.ndarray:
-    """Entries of a target as an array (n,): numbers, booleans, or objects that are text or intervals. Raises ValueError
-    if it is not one column, an entry is missing, or one is no number, boolean or text."""
+    """Entries of a target as an array (n,): numbers, booleans, or objects that are text or intervals."""
     # A 2-D array of one column is taken with a DataConversionWarning.
     if not isinstance(y, np.ndarray) and nw.dependencies.is_into_series(y):
         cells = np.asarray(y)
@@ -233,8 +227,7 @@ def read_features(schema: Schema, d: int, X: Any) -> Evidence:
 
 
 def read_others(schema: Schema, target: int, X: Any, extra: str = "refuse") -> Evidence:
-    """`read_features` of all columns but one, of which nothing is known, whether X has it or not. Columns that the
-    joint does not have are refused, or with ``extra="ignore"`` left aside."""
+    """`read_features` of all columns but one, which is missing; unknown columns are refused, or ignored if so asked."""
     ignored = None if extra == "ignore" else (schema.names[target],)
     return _read_evidence(schema, schema.without(target), [target], X, ignored)
 

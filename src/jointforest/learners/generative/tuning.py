@@ -21,8 +21,7 @@ from .targets import Training
 def choose_leaf_size(
     training: Training, weight: np.ndarray, grow: GrowSettings, settings: Settings, seed: int
 ) -> GrowSettings:
-    """The settings with the ``min_samples_leaf`` whose out-of-bag loss is smallest. The loss is that of `choose_beta`,
-    with a few trees of each size; the smallest size if no row is out of bag."""
+    """The settings with the ``min_samples_leaf`` whose out-of-bag loss is smallest; without such rows, the smallest."""
     if not grow.bootstrap:
         return grow
     losses = []
@@ -45,12 +44,7 @@ def _pilot_loss(training: Training, assigned: densities.AssignedRows, settings: 
 
 
 def choose_smoothing(training: Training, assigned: densities.AssignedRows, settings: Settings, seed: int) -> Settings:
-    """The settings with the pseudo-rows of levels (and atoms) that predict out-of-bag rows best.
-
-    The loss is that of `choose_beta`, with a few trees. The later candidates smooth more: one takes the place of an
-    earlier one only where it is better by more than `Constants.smoothing_sigmas` standard errors. The first candidate
-    where no row is out of bag, or no feature has levels or atoms.
-    """
+    """The settings with the pseudo-rows of levels and atoms that predict out-of-bag rows best; if equal, the fewest."""
     few = densities.first_trees(assigned, FIXED.pilot_trees)
     features = training.schema.columns[:-1]
     candidates = [settings._replace(smoothing=rows) for rows in FIXED.smoothings]
@@ -69,10 +63,7 @@ def choose_smoothing(training: Training, assigned: densities.AssignedRows, setti
 def choose_beta(
     model: Forest, training: Training, assigned: densities.AssignedRows, seed: int
 ) -> tuple[float, np.ndarray]:
-    """The exponent that predicts out-of-bag rows best when some cells are hidden, and the loss of each row (n,).
-
-    Trees answer only for rows they were not grown on. (0, no losses) if there is no such row.
-    """
+    """The exponent that predicts out-of-bag rows best if some cells are hidden, and the loss of each row (n,)."""
     d = training.X.shape[1] - 1
     rng = judges_of(seed)
     rows = judging_rows(assigned, rng)
@@ -100,7 +91,7 @@ def _losses(model: Forest, evidence: Evidence, truth: np.ndarray, left_out: np.n
 
 
 def judges_of(seed: int) -> np.random.Generator:
-    """What draws the rows that judge, and which of their cells are hidden."""
+    """What draws the rows to be scored, and which of their cells are hidden."""
     return np.random.default_rng([seed, 1, 0])
 
 
@@ -123,18 +114,13 @@ def _loss(answer: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def choose_spreads(training: Training, assigned: densities.AssignedRows, settings: Settings) -> np.ndarray:
-    """The smallest spread (p,) of each numeric slot that makes out-of-bag cells most probable in their leaves.
-
-    Given its leaf a row's cells are independent, so the columns can be judged one by one. A cell's probability is
-    averaged with its marginal: a row that lands in a leaf far from it is for the other trees to explain, and says
-    little of how wide leaves should be. 0.1 where no row is out of bag.
-    """
+    """Smallest spreads (p,) with which out-of-bag cells are most probable in their leaves."""
     columns, table = training.columns, training.table
     n_trees = min(FIXED.spread_trees, len(assigned.trees.root))
     first = densities.first_leaves(assigned.trees)
     numeric = np.flatnonzero(columns.is_categorical == 0).astype(np.int64)
     marginal = densities.join_leaves(columns, [background(columns, table)])
-    known = np.ascontiguousarray(training.X.T)  # drawn cells do not judge
+    known = np.ascontiguousarray(training.X.T)  # drawn cells are not scored
     atoms = np.where(np.isnan(known), np.int32(-1), table.codes)
 
     def judge(t: int) -> list[np.ndarray]:
@@ -157,11 +143,7 @@ def choose_spreads(training: Training, assigned: densities.AssignedRows, setting
 
 
 def choose_target_spread(training: Training, assigned: densities.AssignedRows) -> float:
-    """The smallest spread of the target in a leaf, in units of its own, that makes out-of-bag targets most probable.
-
-    Unlike features, which are judged leaf by leaf, the target is judged under the average of the trees' leaves: their
-    means differ, which is most of the predictive spread. 0.1 where no row is out of bag.
-    """
+    """Smallest spread of the target with which out-of-bag targets are most probable under the average of the trees."""
     columns, table = training.columns, training.table
     slot, last = columns.slot[-1], len(columns.slot) - 1
     first = densities.first_leaves(assigned.trees)
@@ -201,9 +183,7 @@ def _sums(training: Training, assigned: densities.AssignedRows, first: np.ndarra
 def quantile_slots(
     training: Training, assigned: densities.AssignedRows, settings: Settings, target: Settings, seed: int
 ) -> np.ndarray:
-    """Numeric slots of features that get quantile leaves, bool (p,): all that normal leaves misfit, or none. None where
-    that lowers the out-of-bag log-likelihood, or worsens the out-of-bag predictions, by more than a standard error.
-    None also where no row is out of bag."""
+    """Slots of features with quantile leaves, bool (p,): all misfit ones, or none if out-of-bag rows are against it."""
     columns = training.columns
     none = np.zeros(len(columns.step), bool)
     few = densities.first_trees(assigned, FIXED.pilot_trees)

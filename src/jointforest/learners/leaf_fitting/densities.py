@@ -24,10 +24,8 @@ class AssignedRows(NamedTuple):
     """A forest, and where the training rows end in it.
 
     trees : Trees. T trees with L leaves, without background.
-    leaf_of : int32 array (T, n). Leaf (0..L-1) in which each row ends, in each tree; -1 for a row that ends in none,
-        which has no weight.
-    weight : float64 array (T, n). How much each row counts in each tree; 0 is out of bag. Trees may share one row of
-        it.
+    leaf_of : int32 array (T, n). Leaf (0..L-1) in which each row ends, in each tree; -1 if none.
+    weight : float64 array (T, n). Weight of each row in each tree; 0 is out of bag. Trees may share one row of it.
     """
 
     trees: Trees
@@ -42,8 +40,7 @@ def assign_rows(
     leaf_node: Sequence[np.ndarray] | np.ndarray,
     weight: Sequence[np.ndarray] | np.ndarray,
 ) -> AssignedRows:
-    """Join T trees on ranks to a forest, whose nodes weigh as the rows that end in them. Row i ends in node
-    ``leaf_node[t][i]`` of tree t, -1 for none, and counts ``weight[t][i]`` there."""
+    """Join T trees on ranks to a forest; row i ends in node ``leaf_node[t][i]`` of tree t (-1: none)."""
     counted = [w > 0 for w in weight]
     rows_at = [
         np.bincount(node[is_counted], w[is_counted], minlength=len(tree.feature))
@@ -75,8 +72,7 @@ def first_leaves(trees: Trees) -> np.ndarray:
 
 
 def rows_in_leaves(assigned: AssignedRows, first: np.ndarray, t: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that count in tree t, by leaf: those of its leaf l, from 0, are ``rows[start[l] : start[l + 1]]``. ``first``
-    (T + 1,) are the `first_leaves` of the forest."""
+    """Rows with a weight in tree t, by leaf: those of its leaf l, from 0, are ``rows[start[l] : start[l + 1]]``."""
     leaf = np.where(assigned.weight[t] > 0, assigned.leaf_of[t] - first[t], -1).astype(np.int32)
     return rows_by_leaf(leaf, int(first[t + 1] - first[t]))
 
@@ -84,9 +80,7 @@ def rows_in_leaves(assigned: AssignedRows, first: np.ndarray, t: int) -> tuple[n
 def prune_small_leaves(
     tree: RankTree, codes: np.ndarray, counts: np.ndarray, min_rows: int, node: np.ndarray | None = None
 ) -> tuple[RankTree, np.ndarray]:
-    """A tree with enough rows in each leaf, and the node (int32, n) in which each row ends. The rows have ranks
-    ``codes`` (d, n); ``min_rows`` of those that ``counts`` (bool (n,)) names must be in a leaf. ``node`` has the node
-    in which each row ends in the tree as it is, if that is known."""
+    """A tree with ``min_rows`` of the rows ``counts`` (n,) in each leaf, and the node (n,) in which each row ends."""
     if node is None:
         node = find_leaves(tree, codes)
     pruned, new = prune(tree, np.bincount(node[counts], minlength=len(tree.feature)), min_rows)
@@ -141,9 +135,7 @@ def learn_densities(
     target: Settings | None = None,
     quantile: np.ndarray | None = None,
 ) -> Forest:
-    """The forest whose leaf densities are estimated on the rows in the leaves of each tree. ``epsilon`` is the weight
-    of the background; 0 leaves it out. The last column has the settings ``target`` if it is the target of the trees.
-    Numeric slots of ``quantile`` (bool (p,)) have quantile leaves, whatever the settings say of the others."""
+    """The forest with leaf densities estimated on the rows in them; slots ``quantile`` (p,) have quantile leaves."""
     fitted = fit_trees(columns, table, assigned, settings, target, quantile)
     return as_forest(schema, columns, table, assigned.trees, fitted, epsilon)
 
@@ -315,8 +307,7 @@ def learn_mixtures(
 def _mixed(
     columns: Columns, leaves: TreeLeaves, groups: TreeLeaves, learned: Components
 ) -> tuple[TreeLeaves, np.ndarray, np.ndarray]:
-    """The components as new leaves, sorted by their old leaf; the old leaf of each; and its share of the old leaf.
-    Column j of a component takes its distribution from the rows of one group (`Components.group`)."""
+    """The components as new leaves, sorted by their old leaf; the old leaf of each; and its share of the old leaf."""
     # A leaf without components stays a single product of its own distributions.
     n_leaves, d = len(leaves.rows), len(columns.slot)
     plain = np.setdiff1d(np.arange(n_leaves), learned.leaf)

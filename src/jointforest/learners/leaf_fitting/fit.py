@@ -1,7 +1,6 @@
 """Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
 
-Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf. The plain estimates
-of the paper are too sharp in small leaves; `Settings` says how much they borrow from the column as a whole.
+Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf, and smoothed.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ class LeafSums(NamedTuple):
     off_atoms : float64 array (p, l, 5). Of the other numbers of each numeric slot: weight, mean, sum of squared
         deviations over the slot's ``unit`` squared, smallest, largest.
     unit : float64 array (p,)
-    levels : float64 array (l, S'). Weight of the rows with each level, of columns that are not wide, as in
-        ``Leaves.level_mass``.
+    levels : float64 array (l, S'). Weight of the rows with each level, as in ``Leaves.level_mass``.
     wide : tuple of Listed. Levels of the wide columns.
     """
 
@@ -65,9 +63,7 @@ def leaf_sums(
     only: Sequence[int] | None = None,
     drawn: np.ndarray | None = None,
 ) -> LeafSums:
-    """Sums of the rows of each leaf k, ``rows[start[k]:start[k + 1]]``, which count ``weight`` (n,). ``cells`` are
-    `Table`'s values and codes (d, n), and ``drawn`` is its own; deviations are measured in ``unit`` (p,); ``only``
-    names the columns that are asked for."""
+    """Sums of the rows of each leaf k, ``rows[start[k]:start[k + 1]]``, with weights (n,), in the columns ``only``."""
     values, codes = cells
     n_leaves, d, p = len(start) - 1, len(columns.slot), len(columns.step)
     where = layout(columns)
@@ -122,8 +118,7 @@ class Table(NamedTuple):
     """The rows to learn from, prepared once for all trees.
 
     values : float64 array (d, n). Cells, grid columns snapped to cell centres; NaN where missing.
-    codes : int32 array (d, n). Level codes of categorical columns, number of the atom of numeric ones; -1 where missing
-        or on no atom.
+    codes : int32 array (d, n). Codes of levels, or numbers of atoms; -1 where missing or on no atom.
     centre, spread, low, high : float64 arrays (p,). Mean, standard deviation (never 0), smallest and largest of each
         numeric slot's values that are on no atom.
     atom_share : float64 array (A,). Share of the column's rows on each atom.
@@ -149,8 +144,7 @@ class Table(NamedTuple):
 def prepare_table(
     columns: Columns, X: np.ndarray, drawn: np.ndarray | None = None, edges: np.ndarray | None = None
 ) -> Table:
-    """`Table` of X (n, d), whose grid columns are snapped (see `data.schema.snap`), and whose cells ``drawn`` (n, d)
-    were missing, and whose columns have these ``edges``, None for open ones."""
+    """`Table` of X (n, d) with snapped grid columns; cells ``drawn`` (n, d) were missing; ``edges`` None: open."""
     edges = _open(columns) if edges is None else edges
     values = np.ascontiguousarray(X.T)
     drawn = None if drawn is None or not drawn.any() else np.ascontiguousarray(drawn.T)
@@ -254,24 +248,14 @@ def kernel_codes(columns: Columns, values: np.ndarray) -> np.ndarray:
 
 
 class Settings(NamedTuple):
-    """How leaf densities are estimated.
+    """How leaf densities are estimated; the fields are the parameters of `AdversarialForest`.
 
-    leaf : one of `LEAF_DENSITIES`. Density of numbers that lie on no atom. "normal": a truncated normal with the leaf's
-        mean, whose parent has the leaf's standard deviation. "normal_moments": the parent has the leaf's mean too (the
-        paper), so that truncation moves the mean. "normal_mle": maximum likelihood. "quantile": a piecewise-linear CDF,
-        see `quantile`; here it is fitted like "uniform".
-    bounds : "auto", "no", "local" or "global". Support of it: the leaf's box ("no"); the box with its open sides cut at
-        the span of the whole column ("global"); the span of the leaf's own values ("local"); the box, cut like "global"
-        on a side where the leaves would put more than a few rows' mass beyond all data ("auto"). Uniform leaves need
-        finite bounds and read "no" and "auto" as "global".
-    smoothing : float. Pseudo-rows added to a leaf's levels: in all with the prior "marginal", for each level with
-        "uniform".
-    prior : "marginal" or "uniform". How pseudo-rows are shared out: by the column's frequencies, or evenly (the paper's
-        alpha).
-    spread_rows : float. Pseudo-rows with which a leaf's variance is shrunk to the pooled within-leaf variance of its
-        column; 0 for none.
-    min_spread : float or float64 array (p,). Smallest standard deviation of a leaf, in units of the column's; one for
-        each numeric slot if an array.
+    leaf : one of `LEAF_DENSITIES`. Density of numbers that lie on no atom; "quantile" is fitted like "uniform" here.
+    bounds : "auto", "no", "local" or "global". Support; uniform leaves read "no" and "auto" as "global".
+    smoothing : float. Pseudo-rows of a leaf's levels.
+    prior : "marginal" or "uniform". Distribution of the pseudo-rows.
+    spread_rows : float. Pseudo-rows of the pooled variance within leaves.
+    min_spread : float or float64 array (p,). Smallest standard deviation of a leaf, in units of the column's.
     quantile_epsilon : float. Largest distance of a piecewise-linear CDF from that of the leaf's rows.
     """
 
@@ -325,8 +309,7 @@ def fit_tree(
     settings: Settings,
     only: Sequence[int] | None = None,
 ) -> TreeLeaves:
-    """Leaf densities of one tree, from the sums of its leaves and their boxes, see `structure.leaf_boxes`. The table's
-    cells are not looked at. What is returned of columns that are not in ``only`` has no meaning."""
+    """Leaf densities of one tree, from the sums of its leaves and their boxes; of the columns ``only``."""
     n_leaves, p = box_lo.shape
     d, family, is_scaled = len(columns.slot), family_of(settings.leaf), has_scale(settings.leaf)
     a, b = np.zeros((n_leaves, p)), np.ones((n_leaves, p))
@@ -471,8 +454,7 @@ def _scaled(
     slot: int,
     settings: Settings,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Location and scale (l,) of the untruncated parent of each leaf's numbers off atoms. ``pooled`` is their variance
-    within the leaves of the tree, over the column's."""
+    """Location and scale (l,) of the untruncated parent of each leaf's numbers off atoms."""
     unit, centre = table.spread[slot], table.centre[slot]
     floor = max(_min_spread(settings, slot) * unit, 0.3 * step)
     span = table.low[slot], table.high[slot]

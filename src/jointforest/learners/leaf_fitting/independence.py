@@ -1,9 +1,7 @@
 """Tests of independence of columns of any kinds, each pair on its complete rows.
 
 See docs/concepts/learnspn-leaves.md. All statistics are (n - 1) times a sum of squared correlations between scores of
-the two columns. Were either column shuffled, each correlation would have mean 0 and variance 1 / (n - 1) exactly,
-whatever the ties, and the sum tends to a chi-square. With ranks as scores this is Spearman's test, with ranks and
-levels Kruskal and Wallis's with its correction for ties, with levels the "N - 1" form of Pearson's.
+the two columns. If a column is permuted, each correlation has mean 0 and variance 1 / (n - 1) exactly.
 """
 
 from __future__ import annotations
@@ -20,8 +18,7 @@ MIN_COUNT = 5.0
 _FLAT = 1e-9
 """Share of a score's squares left after projection below which nothing but rounding is left."""
 _FAR = 2.5
-"""Largest quadratic score, in standard deviations, with which a chi-square is near enough; without ties it is
-sqrt(5)."""
+"""Largest quadratic score, in standard deviations, at which a chi-square is near enough; sqrt(5) without ties."""
 
 
 def p_values(numbers: np.ndarray, levels: np.ndarray) -> np.ndarray:
@@ -48,8 +45,7 @@ def p_values(numbers: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def rank_scores(x: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Linear and quadratic scores (m, 2, n) of a column on each of m sets of known rows (m, n), 0 elsewhere; and how
-    many of the two there are (m,)."""
+    """Linear and quadratic scores (m, 2, n) of a column on m sets of known rows (m, n), and how many there are (m,)."""
     # There is no linear score of a constant column, and no quadratic one of two distinct values, or if a few rows would
     # dominate it.
     order = np.argsort(x, kind="stable")

@@ -47,7 +47,7 @@ class SpnSettings(NamedTuple):
 
     min_samples : int. A leaf of fewer distinct rows gets no circuit.
     min_rows : int. A sum node gives each child at least so many distinct rows; at least 1.
-    significance : float. Chance, at most, that columns independent of each other are not told apart in one node.
+    significance : float. Level of the tests of independence in one node.
     """
 
     min_samples: int = 30
@@ -58,8 +58,7 @@ class SpnSettings(NamedTuple):
 class Components(NamedTuple):
     """What the l leaves of one tree become: mixtures of m products, some of which take their rows from one group.
 
-    leaf : int64 array (m,). The leaf whose component each is, ascending; a leaf that is not listed stays one product of
-        all its rows.
+    leaf : int64 array (m,). The leaf of each component, ascending; other leaves stay one product of all their rows.
     log_weight : float64 array (m,). Of the component in its leaf.
     group : int64 array (m, d). The group of rows that each column of the component is fitted on.
     group_rows : int32 array (M,), group_start : int64 array (G + 1,). The rows of group k are
@@ -110,8 +109,7 @@ _MOST_COMPONENTS = 4096
 
 
 def multiplied_out(node: Node, d: int) -> _Mixture:
-    """A circuit over d columns as a mixture of products: every product of sums is a sum. Where that would be more than
-    `_MOST_COMPONENTS`, the mixtures of the fewest columns become products of all rows."""
+    """A circuit over d columns as a mixture of products, of at most `_MOST_COMPONENTS`."""
     rows: list[np.ndarray] = []
     return _Mixture(*_products(node, d, rows), rows)
 
@@ -243,10 +241,7 @@ def spn_circuits(
     seed: int,
     number: int,
 ) -> Iterator[tuple[int, Node]]:
-    """The leaves of one tree that become circuits by LearnSPN, and these (Gens and Domingos 2013, Algorithm 1; Correia
-    et al. 2020, section 4). The rows of leaf k are ``rows[start[k]:start[k + 1]]``. They are counted, and tested, once,
-    however often a bootstrap drew them: only the weights of the sums count ``weight`` (n,). Columns outside
-    ``scope_columns`` (bool (d,)) are held to be independent of all."""
+    """The leaves of one tree that become circuits by LearnSPN (Gens, Domingos 2013, Algorithm 1), and these."""
     # Columns of a node that are independent of each other, or in groups that are, become a product; columns that do not
     # split, a sum over two clusters of the rows. A leaf has no circuit where it has few rows, or no columns that are
     # found dependent.
@@ -277,8 +272,7 @@ def spn_components(columns: Columns, circuits: Iterator[tuple[int, Node]]) -> Co
 def class_components(
     columns: Columns, table: Table, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, target: int
 ) -> Components:
-    """Leaves that are a mixture over their classes, each a product of all columns: naive Bayes within the leaf. The
-    rows of leaf k are ``rows[start[k]:start[k + 1]]``, and count ``weight`` (n,)."""
+    """Leaves that are a mixture over their classes, each a product of all columns: naive Bayes within the leaf."""
     # Those whose class is missing take part in no class. Leaves of fewer than two classes stay one product.
     d, slot = len(columns.slot), columns.slot[target]
     n_classes = columns.n_levels(slot)

@@ -23,8 +23,7 @@ def _distance(x, y):
 
 @entry
 def two_means(points, min_rows, state):
-    """Cluster of each point (n, D), bool (n,), by k-means with k-means++ starts (Arthur and Vassilvitskii 2007), the
-    best of a few; all False if no start led to clusters of at least ``min_rows`` points each."""
+    """Cluster of each point (n, D), bool (n,), by k-means++ (Arthur, Vassilvitskii 2007); all False: none found."""
     n, width = points.shape
     best, best_loss = np.zeros(n, np.bool_), math.inf
     near = np.empty(n)

@@ -43,9 +43,7 @@ class LeafValues(NamedTuple):
 def values_of_rows(
     values: np.ndarray, atom: np.ndarray, rows: np.ndarray, start: np.ndarray, weight: np.ndarray
 ) -> LeafValues:
-    """The cells ``values`` (n,) of one column that lie on no ``atom`` (n,; -1), leaf by leaf. ``rows`` (m,) and
-    ``start`` (l + 1,) are the rows by leaf, see `statistics_kernels.rows_by_leaf`; ``weight`` (n,) is how much each row
-    of the table counts."""
+    """The cells (n,) of one column that are on no ``atom`` (n,; -1), by leaf; ``rows``, ``start``: rows by leaf."""
     n_leaves = len(start) - 1
     leaf = np.repeat(np.arange(n_leaves, dtype=np.int32), np.diff(start))
     known = (atom[rows] < 0) & ~np.isnan(values[rows])
@@ -63,8 +61,7 @@ def values_of_rows(
 
 
 def cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Knots of each leaf's continuous CDF near the empirical one, of few pieces: (knot_start (l + 1,), knot_x,
-    knot_p)."""
+    """Knots of each leaf's CDF near the empirical one: (knot_start (l + 1,), knot_x, knot_p)."""
     # The pieces come from a greedy pass, each as long as any that begins within reach, with knots at the values (H.
     # Imai and M. Iri, "An optimal algorithm for approximating a piecewise linear function", Journal of Information
     # Processing, 1986). The line is then changed as little as it takes to have the mean exactly and the variance within
@@ -78,8 +75,7 @@ def cdfs(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def column_resolution(values: np.ndarray, spread: float) -> float:
-    """Least width of a piece of a column without grid: `quantile_narrowest` of the median gap between its values. At
-    least what floats of this size resolve well, and a millionth of ``spread``."""
+    """Least width of a piece of a column without grid: a share of the median gap between its values."""
     distinct = np.unique(values[~np.isnan(values)])
     gap = float(np.median(np.diff(distinct))) if len(distinct) > 1 else 0.0
     size = float(np.abs(distinct).max(initial=0.0))
@@ -108,8 +104,7 @@ class LeafCdfs(NamedTuple):
 def leaf_cdfs(
     columns: Columns, table: Table, slot: int, values: LeafValues, box: tuple[np.ndarray, np.ndarray], epsilon: float
 ) -> LeafCdfs:
-    """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves. A CDF
-    follows that of the leaf's rows within ``epsilon`` before it gets their moments, but never closer than its noise."""
+    """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves."""
     j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
     lo, hi = _support(columns, table, slot, box[0][:, slot], box[1][:, slot])
     width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
@@ -124,8 +119,7 @@ def n_pieces(cdfs: Iterable[LeafCdfs]) -> int:
 
 
 def with_cdfs(leaves: TreeLeaves, cdfs_of: Mapping[int, LeafCdfs]) -> TreeLeaves:
-    """The leaves of one tree, with uniform pieces in some slots, that is, piecewise-linear CDFs, by slot (Nyga and
-    others 2023, section 3)."""
+    """The leaves of one tree, with piecewise-linear CDFs in some slots (Nyga and others 2023, section 3)."""
     fields = {name: getattr(leaves, name).copy() for name in ("family", "a", "b", "lo", "hi")}
     before, edges, shares = 0, [], []
     for slot, cdfs in sorted(cdfs_of.items()):
@@ -156,9 +150,7 @@ def _pieces(knot_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _samples(values: LeafValues, epsilon: float, spread: float, **place: Any) -> Samples:
-    """The numbers of one column, and how closely they are followed. In a leaf of w rows the CDF is as close as the
-    largest of ``epsilon``, ``quantile_noise / sqrt(w)`` and 1 / w, and one row's mass is beyond its values. ``place``
-    are the fields of `Samples` that say where the CDF lies."""
+    """The numbers of one column, and the largest distance of the CDF: ``epsilon``, the noise of w rows, or 1 / w."""
     n_leaves = len(values.start) - 1
     leaf = np.repeat(np.arange(n_leaves), np.diff(values.start))
     total = np.bincount(leaf, values.weight, n_leaves)
@@ -184,8 +176,7 @@ def _pooled_variance(var: np.ndarray, total: np.ndarray, spread: float) -> float
 def _support(
     columns: Columns, table: Table, slot: int, lo: np.ndarray, hi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The boxes' sides (l,), open ones a `quantile_margin` beyond the column's values; on a grid they are edges of
-    cells."""
+    """The boxes' sides (l,), open ones a `quantile_margin` beyond the values; on a grid edges of cells."""
     step, origin = columns.step[slot], columns.origin[slot]
     pad = max(FIXED.quantile_margin * table.spread[slot], 1e-9 * max(abs(table.low[slot]), abs(table.high[slot])))
     low, high = table.low[slot] - pad, table.high[slot] + pad
@@ -248,8 +239,7 @@ def add_marks(marks: Marks, other: Marks) -> None:
 
 
 def values_of_marks(marks: Marks, sums: LeafSums, slot: int, step: float, unit: float = 1.0) -> LeafValues:
-    """The numbers of a slot's column as far as marks and sums tell; on a grid of ``step``, 0 for none. What counts 1 at
-    marks is ``unit`` rows."""
+    """The numbers of a slot as far as marks and sums show; on a grid of ``step``. ``unit`` rows count 1 at marks."""
     count, mean, deviations, lowest, highest = sums.off_atoms[slot].T
     n_leaves, n_gaps = len(count), len(marks.above)
     x, weight = np.empty((2, len(marks.x) + n_gaps * MOST + 2 * n_leaves))
@@ -271,10 +261,7 @@ def choose_slots(
     weight: np.ndarray | None = None,
     groups: int = 0,
 ) -> np.ndarray:
-    """Numeric slots that get quantile leaves, bool (p,). These are all ``misfit`` slots (p,), unless the validation
-    rows are against it. Then they are tried in at most ``groups`` groups, and those that raise the first criterion are
-    taken. ``fits`` tells whether the tables with quantile leaves of some slots are small enough; ``gains`` what
-    validation rows (n,) of these weights gain, by each criterion."""
+    """Slots with quantile leaves, bool (p,): all ``misfit`` ones, or those groups that raise the first criterion."""
     nothing = np.zeros_like(misfit)
     if not misfit.any() or not fits(misfit):
         return nothing

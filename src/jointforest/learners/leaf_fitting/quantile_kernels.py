@@ -21,9 +21,7 @@ _ROUNDS = 12
 
 @kernel
 def keep_moments(knot_x, knot_p, span, mean, spread, variances, step, scratch):
-    """Change heights of knots so that the mean is exact and the variance between two ``variances``; success. ``span``
-    has the first knot to change, the last, and the number of knots: masses outside are kept. Without success the
-    heights are as they were. ``spread`` is a unit of length, of about the standard deviation."""
+    """Change heights of knots so that the mean is exact and the variance between two ``variances``; success."""
     first, end, size = span
     u, q, mass = scratch
     for i in range(size - 1):
@@ -94,7 +92,7 @@ def _near_means(u, q, mass, first, end):
 _TIE = 1e-12
 """Rounding of a sum of weights."""
 _SAME = 1e-14
-"""Heights that rounding cannot tell apart."""
+"""Differences of heights that may be rounding."""
 _SLACK = 1e-13
 """By how much rounding may miss a gate."""
 _LEAST = 2.0
@@ -179,11 +177,7 @@ def make_scratch(n: int) -> tuple[Gates, Polygons]:
 
 @kernel
 def _steps_corridor(samples, first_row, end_row, epsilon, floor, lo, hi, gates):
-    """Write where a CDF has to pass to be within ``epsilon`` of that of the values of one leaf; the number of gates. A
-    continuous CDF is that close if it is between (F(v) - epsilon) and (F(v-) + epsilon) at each value v. No CDF passes
-    a step of more than 2 epsilon (less ``floor``, which is kept for the least slope): values closer than ``width``
-    count as one, and one of such a mass is spread over ``width``, with F before and behind it. The first and last gates
-    are half a ``width`` beyond the values, if (lo, hi] has the room."""
+    """Write the gates through which a CDF within ``epsilon`` of one leaf's values passes; the number of gates."""
     x, share, width = samples.x, samples.share, samples.width
     at, lower, upper = gates.at, gates.lower, gates.upper
     at[0], lower[0], upper[0] = max(x[first_row] - 0.5 * width, lo), -epsilon, epsilon
@@ -247,7 +241,7 @@ def _cells_corridor(samples, first_row, end_row, epsilon, lo, hi, gates):
 @kernel
 def _cut(p, slope, n, length, bound, sign, new_p, new_slope):
     """Write the part of a polygon of n corners where ``sign * (p + length * slope) <= sign * bound``; its corners."""
-    # Bounds may be met up to rounding. Of corners that rounding cannot tell apart one is kept.
+    # Bounds may be reached up to rounding. Of corners that are equal up to rounding one is kept.
     m = 0
     bound += sign * _SLACK
     for i in range(n):
@@ -345,8 +339,7 @@ def _few_knots(gates, n, polygons):
 
 @kernel
 def _mass_beyond(gates, n, outside, least_room, epsilon, lo, hi):
-    """Mass below the first and above the last gate; a gate without room beyond it moves to the side of the box.
-    Together ``outside``, but at most what the uniform distribution on (lo, hi] has there."""
+    """Mass below the first and above the last gate: together ``outside``, at most that of the uniform on (lo, hi]."""
     at = gates.at
     if at[0] - lo < least_room:
         at[0] = lo
@@ -386,9 +379,7 @@ def _keep_slope(gates, n, below, above, floor):
 
 @kernel
 def _narrow(gates, n, masses, least, epsilon, mean, spread):
-    """Narrow gates farther than ``spread`` from the mean, by its square: error there moves the variance. In their
-    middle is the CDF of the data, kept in ``gates.height``, beside the ``masses`` below, above and of the least slope.
-    To either side is ``least``, unless that mass would be all of the variance."""
+    """Narrow gates farther than ``spread`` from the mean, by its square, because error there changes the variance."""
     at, lower, upper, target = gates.at, gates.lower, gates.upper, gates.height
     below, above, floor = masses
     for i in range(n):
@@ -423,8 +414,7 @@ def _far_mass(from_x, to_x, mean, allowed, density):
 
 @kernel
 def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
-    """Write the knots of a CDF within the leaf's epsilon of that of its values; their number, the first and last near.
-    Mass beyond is near: within ``spread``."""
+    """Write the knots of a CDF within epsilon of that of a leaf's values; the number of knots, first and last near."""
     # Half of the mass beyond the values is the least within: everywhere in (lo, hi] is some density. Farther there is
     # half a row's uniform density at most, and little for the variance.
     epsilon, outside, lo, hi = samples.epsilon[leaf], samples.outside[leaf], samples.lo[leaf], samples.hi[leaf]
@@ -542,8 +532,7 @@ def cdf_knots(samples, gates, polygons, knot_start, knot_x, knot_p):
 
 @entry
 def gains_of_slot(columns, leaves, s, leaf, x, atom, start, knot_x, knot_p):
-    """Log-density under CDFs minus log-density in the leaves, of numbers x (m,) in leaves (m,), float64 (m,). ``atom``
-    (m,) is the number of the atom that x is on, or -1. The knots of leaf l are ``start[l]:start[l + 1]``."""
+    """Log-density under CDFs less that in the leaves, of numbers x (m,) in leaves (m,), on ``atom`` (m,; -1: none)."""
     # The gain is 0 of a missing number, of an atom off a grid, and in leaves without knots.
     out = np.zeros(leaf.shape[0])
     step = columns.step[s]

@@ -1,7 +1,6 @@
 """Kernels: sums over the rows of leaves that more rows can be added to, twice as precise as float64.
 
-A sum is a pair of float64 numbers, the second below the rounding of the first, so that sums of the same rows are equal
-to the last bit, but for one in some 10^15, in whatever order they were added (Dekker 1971; Knuth, TAOCP 2, 4.2.2).
+A sum is a pair of float64 numbers, so that it does not depend on the order of the rows (Dekker 1971).
 """
 
 import math
@@ -70,8 +69,7 @@ def add_numbers(x, atom, leaf_of, times, scale, atoms, count, ends, total, squar
 
 @entry
 def count_levels(codes, leaf_of, times, count, missing):
-    """Add one column of levels, codes (n,) with -1 where missing, to ``count`` (l, K) and ``missing`` (l,), int64. Each
-    row counts ``times``, int64 (n,)."""
+    """Add codes (n,) of levels, -1 where missing, to ``count`` (l, K) and ``missing`` (l,), ``times`` (n,) each."""
     for i in range(codes.shape[0]):
         if codes[i] < 0:
             missing[leaf_of[i]] += times[i]
@@ -111,11 +109,7 @@ MOST = 8
 
 @entry
 def count_at(x, atom, leaf_of, times, order, reached, mark, start, at, above):
-    """Count one numeric column ``x`` (n,), whose cells lie on atom ``atom`` (n,; -1: none), of rows in leaves (n,). The
-    marks of leaf k are ``mark[start[k]:start[k + 1]]``, ascending. ``at`` (m,) gets the rows on each mark, ``above`` (m
-    + l,) those between a mark and the next; the first of a leaf, at ``start[k] + k``, those before all. Each row counts
-    ``times``, int64 (n,). ``order`` (n,) are the rows by ascending x; ``reached`` (l,), where the marks of each leaf
-    start, is changed."""
+    """Count numbers ``x`` (n,) off atoms at marks, in ``at`` (m,), and between them, in ``above`` (m + l,), by leaf."""
     for i in order:
         if math.isnan(x[i]) or atom[i] >= 0:
             continue
@@ -140,9 +134,7 @@ def count_at(x, atom, leaf_of, times, order, reached, mark, start, at, above):
 
 @entry
 def numbers_at(mark, start, at, above, lowest, highest, step, x, weight, new_start):
-    """Numbers ``x`` and their weights, by leaf and ascending, of rows at and between marks; see `count_at`. Leaf k has
-    those from ``found[k]`` to ``found[k + 1]``; its first and last row are ``lowest[k]`` and ``highest[k]``. The others
-    between two marks lie evenly, as at most ``MOST`` numbers; on a grid of ``step``, 0 for none."""
+    """Numbers and their weights, by leaf and ascending, of rows at and between marks; see `count_at`."""
     n = 0
     for leaf in range(len(start) - 1):
         new_start[leaf] = n

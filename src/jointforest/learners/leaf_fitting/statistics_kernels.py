@@ -38,8 +38,7 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, mis
 
     unit : float. What deviations are measured in.
     atoms : float64 array (n_leaves, n_atoms). Receives the weight of the rows on each atom.
-    off_atoms : float64 array (n_leaves, 5). Of the others: weight, mean, squared deviations in units, smallest,
-        largest.
+    off_atoms : float64 array (n_leaves, 5). Others: weight, mean, squared deviations in units, smallest, largest.
     missing : float64 array (n_leaves,). Weight of the missing cells. All three come as zeros.
     """
     for leaf in range(start.shape[0] - 1):
@@ -80,9 +79,7 @@ def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, mis
 
 @entry
 def atom_masses(value, share, atoms, off_atoms, lo, hi, smoothing, mass):
-    """Masses of a column's atoms, smoothed by its own shares, into ``mass`` (n_leaves, n_atoms); 0 outside the box.
-    ``atoms`` and ``off_atoms`` are `numeric_statistics`'; a leaf without any row or pseudo-row takes the column's
-    shares."""
+    """Masses of a column's atoms into ``mass`` (n_leaves, n_atoms), smoothed by its shares; 0 outside the box."""
     rest_prior = 1.0
     for k in range(value.shape[0]):
         rest_prior -= share[k]
@@ -104,9 +101,7 @@ def atom_masses(value, share, atoms, off_atoms, lo, hi, smoothing, mass):
 
 @entry
 def means_and_spreads(off_atoms, lo, hi, unit, centre, low, high, floor, pooled, spread_rows):
-    """Mean and standard deviation (l,) of a numeric column in each leaf, from `numeric_statistics`' ``off_atoms``. The
-    variance is shrunk to the ``pooled`` one (over ``unit`` squared) by ``spread_rows`` pseudo-rows, but not to more
-    than a box can hold. A leaf without values takes the place in its box nearest to the column's ``centre``."""
+    """Mean and standard deviation (l,) of a column in each leaf; the variance is shrunk to the ``pooled`` one."""
     mean = np.empty(lo.shape[0])
     spread = np.empty(lo.shape[0])
     for leaf in range(lo.shape[0]):
@@ -143,16 +138,14 @@ def _count_levels(codes, rows, first, end, weight, count):
 
 @entry
 def level_counts(codes, rows, start, weight, count, missing):
-    """Add the weights of the rows with each level of a column to ``count`` (n_leaves, K); those of rows without one go
-    into ``missing``."""
+    """Add the weights of rows with each level to ``count`` (n_leaves, K), and of those without one to ``missing``."""
     for leaf in range(start.shape[0] - 1):
         missing[leaf] = _count_levels(codes, rows, start[leaf], start[leaf + 1], weight, count[leaf])
 
 
 @entry
 def wide_level_counts(codes, rows, start, weight, count, listed, missing):
-    """`level_counts` of a column of many levels: three arrays with a place for each row receive the leaves, levels and
-    weights that occur; returns how many. ``count`` (K,) comes as zeros."""
+    """Write leaves, levels and weights that occur in a column of many levels; how many. ``count`` (K,) is zeros."""
     n_listed = 0
     leaf_of, level_of, total = listed
     for leaf in range(start.shape[0] - 1):
@@ -167,9 +160,7 @@ def wide_level_counts(codes, rows, start, weight, count, listed, missing):
 
 @entry
 def level_masses(count, pseudo, prior, allowed, mass):
-    """Smoothed level masses of one categorical column, into ``mass`` (n_leaves, K), from `level_counts`. Of ``pseudo``
-    pseudo-rows each level has the share ``prior`` (K,), positive; a leaf that would have no mass at all takes the
-    prior."""
+    """Smoothed level masses of one column into ``mass`` (n_leaves, K); pseudo-rows have the shares ``prior`` (K,)."""
     # Watson et al. 2023, Algorithm 2: (rows with the level + pseudo-rows) / total over the levels that the box allows.
     n_leaves, n_levels = count.shape
     for leaf in range(n_leaves):
@@ -187,8 +178,7 @@ def level_masses(count, pseudo, prior, allowed, mass):
 
 @entry
 def wide_level_masses(leaf_of, level_of, count, pseudo, prior, allowed, scale, mass):
-    """`level_masses` of a column of many levels, from `wide_level_counts`: what a leaf has beyond ``scale`` (n_leaves,)
-    times the prior goes into ``mass`` (n,), 0 where the box does not allow the level."""
+    """`level_masses` of a column of many levels, into ``mass`` (n,): what is beyond ``scale`` times the prior."""
     at = 0
     for leaf in range(scale.shape[0]):
         first, shared, total = at, 0.0, 0.0
@@ -221,8 +211,7 @@ _LAST_STEP = 1e-5
 
 @entry
 def truncated_mle(mean, spread, lo, hi, floor, ceiling):
-    """Parameters a, b (l,) of the parents whose parts on (lo, hi] have these means and standard deviations (l,);
-    ``floor`` and ``ceiling`` bound the scale."""
+    """Parameters a, b (l,) of the parents whose parts on (lo, hi] have these means and standard deviations (l,)."""
     # The truncated normal is an exponential family, so matching the first two moments is maximum likelihood (Cohen
     # 1959). The two equations are solved in turn: a Newton step for the location (d mean / d mu = variance / sigma^2),
     # a fixed-point step for the scale. Where no finite solution exists (flat or U-shaped leaves) the scale stops at

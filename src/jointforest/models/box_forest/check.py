@@ -1,6 +1,6 @@
 """Whether a model's arrays are what the kernels take for granted: kernels do not check bounds.
 
-Everything is checked with whole-array operations, in an order in which each check may rely on the ones before.
+Each check may rely on the ones before.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ _TOLERANCE = 1e-6
 """By how much a sum of weights or masses may differ from 1."""
 
 _MOST_CELLS = 2.0**52
-"""From how many cells away of 0 on floats no longer tell neighbouring cells apart."""
+"""Number of cells from 0 beyond which neighbouring cells are equal as floats."""
 
 _LEAST_SCALE = 1e-100
 """Least scale of a density on a grid, in steps: squares of the ratio must not overflow."""
@@ -429,7 +429,7 @@ def _check_densities(table: str, step: np.ndarray, origin: np.ndarray, fields: M
     with np.errstate(over="ignore"):
         bounded = np.isfinite(right - fields["lo"])
     need_all(f"{table}.hi", bounded | ~np.isin(family, NO_SCALE), right, "a finite support of a uniform density")
-    # supports end on cell edges, and floats tell neighbouring cells apart there (else loops over cells never end)
+    # supports end on cell edges, and neighbouring cells differ as floats there (else loops over cells never end)
     for s in np.flatnonzero(step > 0):
         for name in ("lo", "hi", "a"):
             value = fields[name][:, s]

@@ -330,8 +330,7 @@ def _cut_numbers(
 def _cut_column(
     forest: Forest, evidence: Evidence, slot: int, region: int, leaf: np.ndarray, mass: np.ndarray, within: float
 ) -> tuple[np.ndarray, np.ndarray, Pieces]:
-    """A numeric slot cut to a region: the masses of atoms of the leaves (n, A), and pieces, each with the place of its
-    leaf among these, ascending. A leaf whose continuous part has no mass there has no pieces."""
+    """A numeric slot cut to a region: masses of atoms (n, A), and pieces with the place of their leaf, ascending."""
     columns, leaves = forest.columns, forest.leaves
     of, number = pieces_of_slot(leaves, slot, leaf)
     start, run, log_mass = runs_inside(columns, leaves, evidence, leaf[of], slot, number, region)

@@ -101,7 +101,7 @@ def level_sides(trees, evidence, node, region, n_levels):
 
 @kernel
 def reachable(columns, trees, evidence, row, stack, leaf):
-    """Write the numbers of the leaves whose box can meet the row's evidence into ``leaf``; return how many."""
+    """Write the numbers of the leaves whose box agrees with the row's evidence into ``leaf``; return how many."""
     # A box between two runs of a region may be listed; its mass is then 0. ``stack`` has room for the deepest path.
     n = 0
     for tree in range(trees.root.shape[0]):

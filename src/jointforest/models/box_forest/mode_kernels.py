@@ -140,8 +140,7 @@ class _Tried(NamedTuple):
 
     peak : float64 array (PEAKS,), descending
     of : int64 array (PEAKS,)
-    place : float64 array (3 * PEAKS + 64,), ascending. A row has a peak and two ends of support; a column has 64 atoms
-        at most.
+    place : float64 array (3 * PEAKS + 64,), ascending. Peaks and ends of support of each row, and atoms.
     """
 
     peak: np.ndarray
@@ -247,7 +246,7 @@ def _on_grid(columns, slot, x):
 
 @kernel
 def golden_section(problem, j, row, log_weight, lo, hi, x, best):
-    """The best of x, which has the log density ``best``, and what a golden section of lo..hi meets; its log density."""
+    """The best of x, of log density ``best``, and the points of a golden section of lo..hi; its log density."""
     columns, leaves, evidence = problem.columns, problem.leaves, problem.evidence
     slot, region = columns.slot[j], cell_region(evidence, np.int64(0), j)
     for _ in range(_STEPS):
@@ -323,7 +322,7 @@ def log_total(best, floor):
 
 @entry
 def mixture_bound(problem, leaf, bound, floor):
-    """A bound of the whole mixture from those of leaves: layers add up, each with at least exp(floor)."""
+    """A bound of the mixture from those of leaves: layers add up, each with at least exp(floor)."""
     layer_bounds(problem, leaf, bound)
     return log_total(problem.best_bound, floor)
 

@@ -1,6 +1,6 @@
 """The most probable rows that agree with evidence, and how much better any row could be.
 
-See docs/how-to/find-modes.md.
+See docs/concepts/modes.md.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ class _Problem(NamedTuple):
     evidence : Evidence. One row.
     stack : int32 array, reached : int32 array (L,). Scratch: nodes to visit, and leaves that the evidence can reach.
     layer : int64 array (L,). See `Forest.layers`, of which there are T.
-    best_bound : float64 array (T,), best_leaf : int64 array (T,). Scratch, of layers: the greatest bound of their
-        leaves, and where that leaf is in the list (-1: nowhere).
+    best_bound : float64 array (T,), best_leaf : int64 array (T,). Scratch: greatest bound of each layer, and its leaf.
     point : float64 array (d,). Scratch: a point.
     loss, worst : float64 arrays (d,), culprit : int32 array (d,). Scratch, of columns; see `mode_kernels.choose_cut`.
     """
@@ -202,7 +201,7 @@ def search(
 
 
 CANDIDATES = 256
-"""Modes of leaves that are compared by the density of the whole mixture, at least."""
+"""Modes of leaves that are compared by the density of the mixture, at least."""
 _STARTS = 16
 """The best of them from which better rows are sought."""
 BUDGET = 10_000

@@ -125,7 +125,7 @@ def by_chunks(
 
 
 def _knows_splits(forest: Forest, evidence: Evidence) -> bool:
-    """Whether every row ends in one leaf of each tree: then it takes no densities to tell."""
+    """Whether every row ends in one leaf of each tree, so that no densities are needed to find it."""
     feature = forest.trees.feature
     if not len(evidence.value) or evidence.has_regions or bool((feature == MIXED).any()):
         return False

@@ -1,7 +1,6 @@
 """How well a row of evidence fits each leaf: the kernels behind every query.
 
-Columns are the outer loop and a block of leaves the inner one: what belongs to the cell is computed once a block, the
-inner loops hold plain arrays, and a block's parameters stay in the processor's cache from column to column.
+Columns are the outer loop and a block of leaves the inner one, so that a block's parameters stay in the cache.
 """
 
 from __future__ import annotations
@@ -122,8 +121,7 @@ class _RowScratch(NamedTuple):
     """What weighing a row of evidence writes to, used again from row to row; see `row_scratch`.
 
     stack : int32 array, as long as all trees have nodes. Nodes still to be visited.
-    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves that the row reaches, and their log p(leaf,
-        evidence).
+    leaf : int32 array (L,), log_weight : float64 array (L,). Leaves of the row, and log p(leaf, evidence).
     at_atoms : float64 array (L, A). `Forest.at_atoms`: this is kept.
     """
 

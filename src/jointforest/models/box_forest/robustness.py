@@ -140,8 +140,7 @@ class Reached(NamedTuple):
     n_levels, n_numbers : int64 arrays (1,). Known categorical cells that can be contaminated, and known numbers.
     level_slot, level : int32 arrays (d,). Slot and code of each such level.
     number : int32 array (d,). Columns of the known numbers.
-    x : float64 array (d,). By column: the number, on a grid the centre of its cell, or the level's code; NaN where
-        nothing is known.
+    x : float64 array (d,). By column: the number, on a grid the cell's centre, or the level's code; NaN where missing.
     atom : int32 array (d,). By column: number of x's atom within the slot, -1 if none.
     """
 
@@ -173,10 +172,8 @@ class Worst(NamedTuple):
     best_mean : float64 array (L, p). `robustness_kernels.best_mean` of each reached leaf and slot, NaN until asked for.
     value, mass, log_scale : float64 arrays (L,). Of the reached leaves.
     node_value, node_mass : float64 arrays (N,). Of the reached nodes.
-    tree_value, tree_mass, tree_weight, ratio : float64 arrays (T,). ``tree_weight`` in the average of trees; ``ratio``
-        where Dinkelbach's method ended last.
-    is_impossible : uint8 array (T,). Trees that give the evidence probability 0 and are averaged all the same: they
-        know boxes alone.
+    tree_value, tree_mass, tree_weight, ratio : float64 arrays (T,). ``ratio`` is the last one of Dinkelbach's method.
+    is_impossible : uint8 array (T,). Trees that give the evidence probability 0 and are averaged all the same.
     """
 
     epsilon: np.ndarray

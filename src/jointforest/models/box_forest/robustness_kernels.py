@@ -20,8 +20,7 @@ from .structure_kernels import MIXED
 
 
 _NEAR = 1e-5
-"""A last step of Newton's method of this, in standard deviations, leaves an error of about its square, and the density
-is flat there."""
+"""A last Newton step of this, in standard deviations, leaves an error of about its square."""
 _FINE = 1e-4
 """In cells this narrow, in standard deviations, the mean is the centre, to the square of this."""
 

@@ -41,7 +41,7 @@ class Draws(NamedTuple):
     """Which draws are made of each row: ``first`` .. ``stop - 1`` of ``m``.
 
     seed : int. Draw k of row i has the random stream of number ``i * m + k`` under this seed.
-    missing : bool. Whether cells of which nothing is known are blanked as often as they are missing in the leaf's rows.
+    missing : bool. Whether unknown cells are missing as often as in the leaf's rows.
     """
 
     m: int

@@ -25,14 +25,11 @@ class Trees(NamedTuple):
     feature : int32 array (N,). Column of the split; -1 at leaves, `structure_kernels.MIXED` at nodes without a split.
     threshold : float64 array (N,). Threshold of numeric splits, never NaN; 0 elsewhere.
     levels_at : int32 array (N,). First word of the node's set in ``left_levels``; -1 unless the split is categorical.
-        The set has ``(n_levels + 63) // 64`` words; level k is bit ``k % 64`` of word ``k // 64``.
+        Level k is bit ``k % 64`` of word ``k // 64``.
     left_levels : uint64 array (W,). Sets of levels that go left.
-    left, right : int32 array (N,). Children (indices into the node table, always greater than the parent's); -1 at
-        leaves.
-    leaf : int32 array (N,). Leaf number of leaves, each of 0..L-1 once; -1 at inner nodes. Leaves of one tree are
-        contiguous.
-    weight : float64 array (N,). Share of the tree's rows that reach the node: 1 at roots, the sum of its children's at
-        inner nodes.
+    left, right : int32 array (N,). Children, which come after their parent; -1 at leaves.
+    leaf : int32 array (N,). Number of the leaf, each of 0..L-1 once, tree by tree; -1 at inner nodes.
+    weight : float64 array (N,). Share of the tree's rows that reach the node; 1 at roots.
     root : int32 array (T,). Root of each tree.
     """
 
@@ -194,8 +191,7 @@ class Forest:
 
     @cached_property
     def layers(self) -> tuple[np.ndarray, int]:
-        """The layer of each leaf, int64 (L,), of which no two leaves overlap; and how many there are: of trees of
-        splits alone, one each."""
+        """The layer of each leaf, int64 (L,), of which no two leaves overlap; and the number of layers."""
         layer, scratch = (
             np.empty(len(self.leaves.log_weight), np.int64),
             np.empty((2, len(self.trees.feature)), np.int64),

@@ -89,7 +89,7 @@ def with_routed(columns, trees, leaves, evidence, first, post, wanted, n_trees, 
 
 @kernel
 def entries_of_others(columns, trees, leaves, evidence, row, wanted, met, scratch):
-    """Write the leaves that a row can reach in the trees that are not ``met``, with their share of rows; how many."""
+    """Write the leaves that a row can reach in trees that are not in ``met``, with their share of rows; how many."""
     leaf, log_weight = scratch.leaf, scratch.log_weight
     kept = 0
     for k in range(reachable(columns, trees, evidence, row, scratch.stack, leaf)):

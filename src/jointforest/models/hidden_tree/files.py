@@ -1,8 +1,7 @@
 """Hidden trees as named arrays, and back: what a model file holds of them.
 
-Tables of all nodes of a tree are one array, row after row and node after node; so are the segments of all scales. Where
-states are codes, in the leaves of a forest, the emissions are these codes, which are few and often the same; the forest
-is there as well.
+Tables of all nodes of a tree are one array, node after node; so are the segments of all scales. In the leaves of a
+forest, where states are codes, the codes replace the emissions.
 """
 
 from __future__ import annotations
@@ -166,7 +165,7 @@ def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
     """The hidden trees, every field checked; a ValueError if one is not as it must be."""
     for name, array in arrays.items():
         if name in _OF_GROWN:
-            continue  # `check_hidden` knows them
+            continue  # `check_hidden` checks them
         kind = _OF_ALL.get(name) or _OF_TREE[name.split(".", 1)[1]]
         allowed = _TYPES.get(kind, (kind,))
         if array.ndim != 1 or array.dtype not in [np.dtype(one) for one in allowed]:

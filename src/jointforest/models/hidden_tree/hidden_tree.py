@@ -227,7 +227,7 @@ class LinkedPosterior(HiddenTreePosterior):
         return self.kept.totals()
 
     def _points(self, j: int) -> list[Points] | None:
-        """The law of a part in each row; None of another column."""
+        """The distribution of a part in each row; None of another column."""
         if not self.sums or j not in self.sums[0].columns:
             return None
         of = self.distribution.schema.columns[j]

@@ -105,10 +105,8 @@ class TreeTables:
     parent : int32 array (m,). Parents come before their children; -1 of the root, which is node 0.
     transition : tuple of m arrays (H_parent, H_k). Rows sum to 1.
     emission : tuple of m arrays (H_k, K_j). Rows sum to 1; (H_k, 0) where there is no column.
-    blank : tuple of m arrays (H_k,), or empty. p(cell missing | state), for rows drawn with missing cells and questions
-        about these; no other answer depends on it.
-    missing_at : int32 array (m,), or empty. The node whose states determine whether the cell of a column is missing:
-        another one without a column where missing cells depend on other cells. Empty where each node has its own.
+    blank : tuple of m arrays (H_k,), or empty. p(cell missing | state), for questions about missing cells.
+    missing_at : int32 array (m,), or empty. The node whose state determines whether a cell is missing; empty: its own.
     """
 
     column: np.ndarray

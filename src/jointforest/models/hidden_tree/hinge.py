@@ -2,7 +2,7 @@
 
 A total is t = x_1 + ... + x_m, m = 2 or 3, where the parts x_i are columns on one lattice. On the paths between the
 parts' nodes lies a node, the *hinge*, given whose state h the parts are independent. Write e for all evidence but what
-is said of the parts and the total. A part has the value s with the code c(s), and
+concerns the parts and the total. A part has the value s with the code c(s), and
 
     p(x_i = s | h, e) = w_i(s) p(c(s) | h, e),
 
@@ -114,8 +114,7 @@ class CodeRuns:
     Of a sum of two parts, the first one of three has one value, 0.
 
     code : int64 array (3, R). The codes of each run.
-    weight : float64 array (R,). Sum over the values of the run of the product of their weights and the likelihood of
-        their total.
+    weight : float64 array (R,). Sum over the run of weights of values times the likelihood of their total.
     """
 
     def __init__(
@@ -309,7 +308,7 @@ class AtHinge:
         return np.asarray(summed_codes(part.weight, part.code, places, self._likelihood(i), size) * self._scale)
 
     def law(self, i: int) -> np.ndarray:
-        """The law of the values of part i, (S,)."""
+        """The distribution of the values of part i, (S,)."""
         part, by_state = self.parts[i], self.by_code[i] * (self.state * self._scale)
         return laws_of_values(part.weight, part.code, self.one.places[i], self._likelihood(i), by_state)
 
@@ -318,7 +317,7 @@ class AtHinge:
         return np.bincount(self.parts[i].code, self.law(i), size)
 
     def totals(self) -> np.ndarray:
-        """The law of the total, (L,)."""
+        """The distribution of the total, (L,)."""
         law = law_of_total(self.short.sum * self.state, self.last, self.one.size)
         return law * self.one.all_totals() * self._scale
 

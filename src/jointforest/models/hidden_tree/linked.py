@@ -1,7 +1,7 @@
 """Questions to hidden trees given a sum of two or three columns in each row: exact, without a pass for each value.
 
-In each tree, one pass up and one down find what the evidence e says without the sum. `hinge` then adds the sum: it says
-how probable the sum is, and what it says of the state h of the hinge and of the code c of each part. What it says of
+In each tree, one pass up and one down give the posterior without the sum. `hinge` adds the sum: it finds
+how probable the sum is, and the posteriors of the state h of the hinge and of the code c of each part. That of
 any other node y follows by the Markov property. Off the paths between the parts, with u the neighbour of y towards
 the hinge,
 
@@ -44,7 +44,7 @@ _MOST_ASKED = 64
 
 
 class LinkedRows(KeptRows):
-    """Rows of evidence with a sum in each, and what they say of codes, of the values of parts, and of totals.
+    """Rows of evidence with a sum in each, and their likelihoods of codes, values of parts, and totals.
 
     sums : sequence of n LinkedSum. Of the same columns, in the same order.
     """
@@ -395,7 +395,7 @@ class _TreeRows:
             return np.asarray(self.upward.log_probability + np.log([row.probability for row in self.rows]))
 
     def totals(self) -> list[np.ndarray]:
-        """The law of the total in each row."""
+        """The distribution of the total in each row."""
         return [row.totals() if isinstance(row, hinge.AtHinge) else np.empty(0) for row in self.rows]
 
     def find(self, wanted: Sequence[int]) -> None:

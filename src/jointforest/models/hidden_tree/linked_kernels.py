@@ -138,8 +138,7 @@ def _weight_between(last, m, end):
 
 @kernel
 def _common(pieces, t, at, place, listed, c, last):
-    """Values of the last part that make totals of a piece with all values of code c of another: the first, and the one
-    after the last, equal if there are none. ``at`` is what third parts add."""
+    """Range of the values of the last part that make totals of a piece with all values of code c of another part."""
     # They are taken together, so that each value of the code has to look only at those near the ends of the piece.
     places, low, high = len(last.start) - 1, 0, len(last.value)
     begin, end = listed.start[c], listed.start[c + 1]
@@ -237,7 +236,7 @@ def runs(pieces, place, weight, first, second, last, n_codes):
 
 @entry
 def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
-    """The laws of the values of three parts, and of the pieces, from the factor of each run (R,)."""
+    """The distributions of the values of three parts, and of the pieces, from the factor of each run (R,)."""
     S, places = len(last.value), len(last.start) - 1
     laws = np.zeros(len(place[0])), np.zeros(len(place[1])), np.zeros(S), np.zeros(len(pieces.first))
     single, from_here = np.zeros(S), np.zeros(S + 1)  # what single values, and all from one on, are multiplied with

@@ -1,8 +1,7 @@
 """Evidence as hidden trees see it, and messages up and down a hidden tree, for a batch of rows at once.
 
-Upward messages are scaled row by row to a greatest entry of 1, and the logarithms of the scales are summed in float64;
-those downward to a sum of 1. Where evidence is impossible, the scale is -inf and the messages are arbitrary. None
-stands for all ones.
+Upward messages are scaled row by row to a greatest entry of 1, downward ones to a sum of 1. Where evidence is
+impossible, the log scale is -inf and the messages are arbitrary. None stands for all ones.
 """
 
 from __future__ import annotations
@@ -182,10 +181,8 @@ def _up(tree: TreeTables, own: Sequence[Message], n: int, keep: bool) -> Upward:
 class CodeEvidence(NamedTuple):
     """The likelihoods of n rows of evidence for one column.
 
-    code : int64 array (n,). The value's code; K where nothing is known; K + 1 + r where the cell has the column's r-th
-        region.
-    log_base : float64 array (n,). Log of what a code's probability is multiplied with: the base density of a value, the
-        scale of a region.
+    code : int64 array (n,). The value's code; K where nothing is known; K + 1 + r for the column's r-th region.
+    log_base : float64 array (n,). Log of the factor of a code's probability: base density, or scale of a region.
     regions : tuple of R Scale. The column's scale within each of its regions.
     likelihood : float64 array (R, K). Share of each code inside the region, the greatest 1.
     value : float64 array (n,). Values, NaN where none is known.

@@ -50,12 +50,11 @@ class CodeProblem:
 
 
 class Bounds(NamedTuple):
-    """What is known of n boxes.
+    """Bounds of n boxes.
 
     log_bound : float64 array (n,). No choice of codes in the box has a greater log density.
     star : int64 array (n, d). The codes that lose least.
-    loss : float64 array (n, d). Share of the bound that fixing the column to its star loses, about: 0 in all columns
-        where the bound is reached.
+    loss : float64 array (n, d). About the share of the bound that is lost by fixing the column to its star.
     """
 
     log_bound: np.ndarray

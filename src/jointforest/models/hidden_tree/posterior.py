@@ -23,10 +23,8 @@ _KEPT = 1 << 23  # most entries of codes that are kept for further questions
 class CodePosterior(NamedTuple):
     """The posterior of some columns' codes in a batch of n rows.
 
-    log_joint : float64 array (n, T). log weight + log p_t(evidence) of each tree, base densities included; penalties
-        not.
-    codes : dict of column to float64 array (n, K_j). p(code | evidence); one-hot where the value is known, NaN where
-        the evidence is impossible.
+    log_joint : float64 array (n, T). log weight + log p_t(evidence) of each tree, without penalties.
+    codes : dict of column to float64 array (n, K_j). p(code | evidence); NaN where the evidence is impossible.
     """
 
     known: list[CodeEvidence]

@@ -164,8 +164,7 @@ def _draw_cells(
 class _Spread(NamedTuple):
     """Uniform numbers for draws: the same for all rows, and a Latin hypercube for the draws of each row.
 
-    number : float64 array (uses, c). For each use, the numbers of the draws of rows with so many draws, one such row
-        after the other.
+    number : float64 array (uses, c). For each use, the numbers of the draws, row after row.
     spot : int64 array (r,). Where each of r draws has its numbers.
     """
 

@@ -1,8 +1,7 @@
 """Kernels: values of columns of changes inside their codes: their density, their shares, and draws.
 
-A code is a list of segments, as in `data.discretization.discretizer.Scale`. It is named by its place g in the lists of
-`Layout`: those of values come first, then those of changes. Values beyond the range of the column have `OUT_OF_RANGE`
-times their density, so that a history that left the range keeps a density above 0.
+A code is a list of segments, as in `data.discretization.discretizer.Scale`. Its place g in the lists of `Layout` names
+it. Values beyond the range of the column have `OUT_OF_RANGE` times their density.
 """
 
 import math

@@ -47,7 +47,7 @@ def offset_class(code, reference):
 
 @kernel
 def class_of(sort, code, memory, mean, usual, seen):
-    """Class of a code of values, for classes of this sort; with `mean_code` and `usual_code` of the memory."""
+    """Class of a code of values, for classes of this kind; with `mean_code` and `usual_code` of the memory."""
     if sort == SOURCE:
         if code == memory[M_PREVIOUS]:
             return 0

@@ -34,9 +34,8 @@ class Coding:
     scale : Scale. Of its values.
     change : Scale or None. Of the changes from its last known value, where these are predicted.
     change_column : Column or None. The changes as a column.
-    has_missing : bool. Whether cells were missing at learning; if so, an empty cell is a fact like any other.
-    repeat : float64 array (K,). Of each code of several values: probability that a cell with the code of the cell
-        before has its value, too.
+    has_missing : bool. Whether cells were missing at learning, so that a missing cell is an observed code.
+    repeat : float64 array (K,). Probability, by code, that a cell with the code of the cell before has its value, too.
     """
 
     column: Column
@@ -93,7 +92,7 @@ class Variable:
 
 
 class Expectations(NamedTuple):
-    """Trees that tell the expected code of columns of a row from the columns before it: see `HistoryLayout`."""
+    """Trees of the expected code of columns of a row, given the columns before it: see `HistoryLayout`."""
 
     root: np.ndarray
     kind: np.ndarray
@@ -117,8 +116,7 @@ class HistoryColumns:
     group : Column. The column that names the subjects.
     step : float. Time between any two rows; NaN if it varies or there is no time.
     begin : float. Time of every first row; NaN if it varies or there is no time.
-    head : tuple of Variable. Variables that are constant within a subject, in the order in which they are drawn; the
-        last one is `LENGTH_COLUMN` if the number of rows is modelled.
+    head : tuple of Variable. Variables constant within a subject, in drawing order; `LENGTH_COLUMN`, if any, is last.
     rows : tuple of Variable. Variables of a row, in the order in which they are drawn.
     """
 
@@ -167,7 +165,7 @@ class HistoryColumns:
 
     @cached_property
     def layout(self) -> HistoryLayout:
-        """What kernels know of the columns."""
+        """The columns as kernels read them."""
         codings = [v.coding for v in self.rows]
         change = np.full(len(codings), -1, dtype=np.int64)
         change[list(self.changes)] = np.arange(len(self.changes))

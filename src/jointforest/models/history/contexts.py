@@ -1,7 +1,6 @@
 """Contexts: small whole numbers that summarise what came before a cell; the trees of a history split on them.
 
-A context has a *kind* and, for most kinds, a column. Every context is a whole number from 0 to 127. The code of a
-missing cell is 0; codes 1, 2, ... are bins or levels.
+A context has a *kind* and mostly a column. It is a whole number from 0 to 127. Code 0 is a missing cell.
 """
 
 POSITION = 0

@@ -1,10 +1,8 @@
 """Kernels: histories of new subjects, drawn side by side so that their shares are close to the probabilities.
 
-Every subject has exactly the law of the model, but subjects are not independent: where ten of them take a code with
-probability 0.3 each, three do, give or take one. At each cell, subjects are sorted by the leaf of the first tree that
-they reach, leaves from left to right, and drawn systematically in this order. So the shares are close within every node
-of the tree, too. This is array-RQMC (L'Ecuyer, Lecot and Tuffin, "A randomized quasi-Monte Carlo simulation method for
-Markov chains", Operations Research 2008).
+Every subject has exactly the distribution of the model, but subjects are not independent. At each cell, subjects are
+sorted by the leaf of the first tree that they reach, and drawn systematically in this order. This is array-RQMC
+(L'Ecuyer, Lecot and Tuffin, "A randomized quasi-Monte Carlo simulation method for Markov chains", 2008).
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
 
 
 def _check_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
-    """The arrays that these metadata tell of, each with its type and one axis."""
+    """The arrays that these metadata describe, each with its type and one axis."""
     expected = _TREES | _LENGTHS | {f"expect.{name}": kind for name, kind in _EXPECTATIONS.items()}
     expected["line_share"] = "f8"
     for k, entry in enumerate((*about["head"], *about["rows"])):

@@ -55,9 +55,8 @@ class HistoryModel:
 
     lengths : int64 array (k,). Numbers of rows of the subjects learned from, ascending, distinct.
     length_counts : int64 array (k,). How many subjects had them.
-    line_share : float64 array (d, 3). How much the imputed means of each column of a row follow the straight line
-        between known neighbours, 0 to 1; and how much the value of the only known neighbour, where that is earlier, and
-        where it is later.
+    line_share : float64 array (d, 3). Weights, 0 to 1, of the line between known neighbours in imputed means of a
+        column; and of the only neighbour's value, if it is earlier, or later.
     """
 
     columns: HistoryColumns
@@ -136,7 +135,7 @@ class HistoryModel:
         return list(map_ordered(work, _chunks(len(histories.length), n_unknown, bytes_a_cell)))
 
     def draw(self, n: int, seed: int) -> Drawn:
-        """The histories of n new subjects, each with exactly the law of the model: see `draw_kernels`."""
+        """The histories of n new subjects, each with exactly the distribution of the model: see `draw_kernels`."""
         at_once = max(1, min(BLOCK_SUBJECTS, BLOCK_BYTES // (100 * sum(self._size))))
         bounds = np.linspace(0, n, -(-n // at_once) + 1).astype(np.int64).tolist()
         blocks = [(k, bounds[k + 1] - bounds[k], seed) for k in range(len(bounds) - 1)]

@@ -1,4 +1,4 @@
-"""Unknown cells of histories filled in, given the whole history."""
+"""Unknown cells of histories filled in, given all rows of the history."""
 
 from __future__ import annotations
 

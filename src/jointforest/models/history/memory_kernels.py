@@ -134,7 +134,7 @@ def context(kind, column, state, h, row, layout):
 
 @kernel
 def expected_context(kind, memory, expected, n_codes):
-    """The context of a kind that looks at the expected code of a column."""
+    """The context of a kind that reads the expected code of a column."""
     if kind == EXPECTED:
         return expected
     if kind == FROM_EXPECTED:
@@ -150,7 +150,7 @@ def expected_context(kind, memory, expected, n_codes):
 
 @kernel
 def memory_context(kind, memory, seen):
-    """The context of a kind that looks at what is remembered of a column."""
+    """The context of a kind that reads what is remembered of a column."""
     if kind == LAG2:
         return memory[M_LAG2]
     if kind == FIRST:

@@ -23,20 +23,16 @@ class HistoryLayout(NamedTuple):
     is_number : uint8 array (d,). Whether the codes are ordered bins of numbers.
     change : int64 array (d,). Place of the column among the m columns of changes, -1 if its values are predicted.
     repeat_at : int64 array (d,). Place of the column among the q columns that repeat values, -1 if it repeats none.
-    repeat : float64 array (q, 64). Probability that a cell with the code of the cell before has its value, too, by the
-        code.
-    edge_start : int64 array (m + 1,). ``edge[edge_start[k]:edge_start[k + 1]]`` are the upper ends of the bins of
-        column of changes k.
+    repeat : float64 array (q, 64). Probability, by code, that a cell with the code of the cell before has its value.
+    edge_start : int64 array (m + 1,). Bins of column of changes k end at ``edge[edge_start[k]:edge_start[k + 1]]``.
     edge : float64 array. Ascending in each column.
     change_start : int64 array (m + 1,). Of the arrays of G codes below, the first E are the bins of values, as ``edge``
         has them; places ``change_start[k]:change_start[k + 1]`` are the change codes from 1 on of column of changes k.
     middle : float64 array (G,). Median of each code.
-    seg_start : int64 array (G + 1,). ``seg_start[g]:seg_start[g + 1]`` are the segments of code g, ascending: see
-        `Scale`.
+    seg_start : int64 array (G + 1,). Code g has the segments ``seg_start[g]:seg_start[g + 1]``: see `Scale`.
     seg_lo, seg_hi, seg_rate, seg_share : float64 array (S,)
     seg_code : int64 array (S,). Code of each segment in its column, from 0.
-    step, origin : float64 array (m,). Step of the grid of the column's values, 0 if there is none, and centre of one of
-        its cells.
+    step, origin : float64 array (m,). Step of the grid of values, 0 if there is none, and centre of a cell.
     low, high : float64 array (m,). Range of the values of columns of changes.
     spread : float64 array (m,). Typical size of their changes from one row to the next.
     expect_root : int64 array (d,). First node of the expectation tree of each column, -1 if it has none.
@@ -84,10 +80,8 @@ class Conditionals(NamedTuple):
     tree_start : int64 array (h + 2 d + 1,). ``tree_start[k]:tree_start[k + 1]`` are the trees of target k.
     tree_class : int64 array (T,). Which classes of codes the tree has entries for: see `contexts`.
     root : int64 array (T,). First node of each tree.
-    kind, column, threshold : int16 array (N,). A node goes left if the context of this kind and column is at most the
-        threshold.
-    child : int64 array (N,). Left child (the right one follows it), or -1 - place of the leaf's first entry in
-        ``table``.
+    kind, column, threshold : int16 array (N,). Left if the context of this kind and column is at most the threshold.
+    child : int64 array (N,). Left child (the right one follows it), or -1 - first entry of the leaf in ``table``.
     table : float32 array. Entries of the leaves.
     """
 
@@ -108,11 +102,10 @@ class Histories(NamedTuple):
 
     start : int64 array (n + 1,). Rows ``start[i]:start[i + 1]`` are those of subject i.
     head : int16 array (n, h). Codes of head variables; 0 missing, -1 unknown, -2 unknown but not missing.
-    length : int64 array (n,). Rows of the whole history; -1 where it may go on.
+    length : int64 array (n,). Rows of the complete history; -1 where further rows may follow.
     code : int16 array (N, d). Codes of values, with the signs of ``head``.
     change : int16 array (N, m). Codes of changes; 0 if unknown.
-    value, base : float64 array (N, m). Values of columns of changes, NaN if unknown; logs of their density inside their
-        codes.
+    value, base : float64 array (N, m). Values of columns of changes, NaN if unknown; logs of their density in codes.
     fresh, again : float64 array (N, q). Of known cells of the q columns that repeat values: density of the value inside
         its code if it is no repetition, and if it is the last known one again (0 if it is another one). Both are
         relative to the density that is added to their log-probability.
@@ -151,19 +144,17 @@ class State(NamedTuple):
     length : int64 array (H,). Number of rows; 0 if it is not modelled.
     now, change : int32 array (H, d). Codes of the row so far, and of the changes since the row before (0 if unknown).
     next_value : float64 array (H, d). Last known value of columns of changes after the row.
-    expected : int32 array (H, d). Codes that the earlier columns of the row suggest; 0 for columns without an
-        expectation tree.
-    leaf : int64 array (H, 8). Of the trees of the cell at hand: the first entry of the leaf.
+    expected : int32 array (H, d). Codes expected by the earlier columns; 0 without an expectation tree.
+    leaf : int64 array (H, 8). Of the trees of the current cell: the first entry of the leaf.
     ahead : float64 array (H, d). Factor of the weight: how well an unknown cell agrees with the next known
         value in its column; it is taken out at that value. 1 elsewhere.
-    stay : float64 array (H, d). Probability that the value in the last row is the last known one, of columns that
-        repeat values.
+    stay : float64 array (H, d). Probability that the last row repeats the last known value.
     past : int64 array (H,). Which of the P pasts below is that of the hypothesis.
     value : float64 array (P, d). Last known value of columns of changes before the row.
     memory : int32 array (P, d, 14). What is remembered of the rows before: `memory_kernels`.
     seen : uint64 array (P, d). Codes seen so far, as bits.
-    place : uint8 array (8, 64). Of the trees of the cell at hand: the class of each code.
-    ratio : float64 array (8, 64). Of the trees of the cell at hand that tie codes to the past: the ratio of each code.
+    place : uint8 array (8, 64). Of the trees of the current cell: the class of each code.
+    ratio : float64 array (8, 64). Of the trees of the current cell that tie codes to the past: the ratio of each code.
     held : int64 array (8,). First entry of the leaf that these ratios are of; -1 if of none.
     """
 
@@ -192,8 +183,7 @@ class HistoryTask(NamedTuple):
 
     steps : int64 array (n,). Rows to add after the known ones of each subject.
     number : int64 array (n,). Number of the random stream of each subject.
-    length_number, length_code : int64 array (c,). Numbers of rows that stand for all numbers, ascending, and their
-        codes.
+    length_number, length_code : int64 array (c,). Numbers of rows that represent all, ascending, and their codes.
     length_share : float64 array (c,). Share of its code that each stands for.
     own_code : int64 array (n,). Code of the number of known rows of each subject.
     own_share : float64 array (n,). Share of that code that the number has.
@@ -226,17 +216,14 @@ class _Scratch(NamedTuple):
         of missing cells may be 0.
     mass : float64 array (cap,). Sum of each of them.
     of_code : float64 array (65,). Distribution of the code of the number of rows.
-    next_known : float64 array (2,). Next known value in the column of the cell at hand, and one over the typical
+    next_known : float64 array (2,). Next known value in the column of the current cell, and one over the typical
         distance from it; 0 if the draws of the cell do not look ahead.
     factor : float64 array (cap, C + 1). For each hypothesis and code: how well the code agrees with this value.
     common : int64 array (1,). What all hypotheses have in common: see `group_kernels`.
-    context : int16 array (26, d or more). Contexts of each kind and column that all hypotheses have in this row; -1 if
-        not looked at yet.
-    group : int64 array (2, cap). Group of each hypothesis, -1 if its history has no such row; and first hypothesis of
-        each group.
+    context : int16 array (26, d or more). Contexts that all hypotheses have in this row; -1 if not known yet.
+    group : int64 array (2, cap). Group of each hypothesis, -1 without such a row; and first hypothesis of each group.
     order, spare : int64 array (cap,). Hypotheses, those of one leaf beside each other.
-    stack : int64 array (cap + 1, 3). Nodes to visit, with the hypotheses that reach them: first and last but one of
-        ``order``.
+    stack : int64 array (cap + 1, 3). Nodes to visit, and the range in ``order`` of the hypotheses there.
     parent, code : int64 array (cap + 1,). Hypotheses that are kept: where they come from, and their code.
     kept : float64 array (cap + 1,). Their weights.
     kept_value : float64 array (cap + 1,). Their values of a column of changes.
@@ -283,15 +270,13 @@ class SubjectAnswers(NamedTuple):
         last entry is what remains.
     of_cell : float64 array (N, d). Log-probability of each known cell given all before it.
     of_head : float64 array (n, h)
-    cell_start : int64 array (n + 1,). Entries ``cell_start[i]:cell_start[i + 1]`` of the arrays below are the unknown
-        cells of subject i.
-    cell : int64 array (U,). Which cell: the number of a head variable, or h + row * d + column; -1 where a history had
-        no such row.
+    cell_start : int64 array (n + 1,). Subject i has the unknown cells ``cell_start[i]:cell_start[i + 1]`` of the arrays
+        below.
+    cell : int64 array (U,). Number of a head variable, or h + row * d + column; -1 where a history had no such row.
     marginal : float32 array (U, 64). Their distributions.
     mean : float64 array (U,). Their mean values, of columns of changes; else NaN.
     draw_code : int16 array (U, n_draws). Codes drawn; -1 where a history had no such row.
-    draw_value : float64 array (U, n_draws). Values drawn of columns of changes, else NaN; (U, 0) if there are no such
-        columns.
+    draw_value : float64 array (U, n_draws). Values drawn of columns of changes, else NaN; (U, 0) without such columns.
     draw_length : int64 array (n, n_draws). Numbers of rows drawn.
     """
 

@@ -1,9 +1,8 @@
 """Kernels: histories with unknown cells, row after row, under hypotheses about what the unknown cells hold.
 
-Every unknown cell splits a hypothesis into one for each code. As long as there are no more hypotheses than ``cap``, the
-sums over them are exact. Where there are more, a stratified draw keeps ``cap`` of them, with weights that leave every
-sum unbiased. Hypotheses have one past in common until a row has an unknown cell. At its end each one gets a past of its
-own.
+Every unknown cell splits a hypothesis into one for each code. Sums over at most ``cap`` hypotheses are exact. Of more,
+a stratified draw keeps ``cap``, with weights that leave every sum unbiased. Hypotheses share one past until a row has
+an unknown cell.
 """
 
 import math

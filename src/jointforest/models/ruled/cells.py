@@ -24,8 +24,7 @@ class CoordinateCells:
     log_weight : float64 array (n,)
     pending : bool array (n, s). Whether the evidence on the k-th sum is still to be applied.
     owner : int64 array (n,)
-    is_new : bool array (n,). Whether a compound has no level with the values of the row, which is then no evidence,
-        at a penalty.
+    is_new : bool array (n,). Whether no level of a compound has the values of the row: a penalty instead of evidence.
     """
 
     def __init__(self, coordinates: Coordinates, table: RegionTable, fields: dict[str, np.ndarray]) -> None:
@@ -231,8 +230,7 @@ class CoordinateCells:
         return np.concatenate(done)
 
     def _known_within(self, j: int, rows: np.ndarray, unknown: np.ndarray, added: np.ndarray) -> np.ndarray:
-        """What known sums add to sum j (n,), if all of their terms are terms of j. These terms then count as known.
-        ``unknown`` and ``added`` (n, t) are changed."""
+        """What known sums add to sum j (n,), if their terms are all terms of j; changes ``unknown``, ``added``."""
         # A sum is used only while its own evidence is pending. So if two sums are parts of each other, only one uses
         # the other, and nothing counts twice.
         out, is_told = np.zeros(len(rows)), np.zeros(unknown.shape, bool)

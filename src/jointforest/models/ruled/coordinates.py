@@ -37,8 +37,7 @@ class Term(NamedTuple):
     """One addend of a column.
 
     at : int. Number of the coordinate.
-    table : float64 array (K,) or None. Number, or level code, of each level of a compound; None of a coordinate that is
-        taken as it is.
+    table : float64 array (K,) or None. Number, or level code, of each level of a compound; None of other coordinates.
     """
 
     at: int
@@ -57,8 +56,7 @@ class Term(NamedTuple):
 class Source(NamedTuple):
     """How a column is made: constant + sum of coefficient * value over the terms.
 
-    tolerance : float. By how much known cells may miss the sum, beyond half a step of the column's grid: they are taken
-        for the sum with an error that is uniform within it. Cells that are drawn are the sum, rounded.
+    tolerance : float. Half-width of the uniform error of known cells, beyond half a step; drawn cells have none.
     """
 
     terms: tuple[Term, ...]
@@ -88,8 +86,7 @@ class Absence(NamedTuple):
     where : int. The coordinate at some of whose values they are missing; -1: none.
     values : tuple of float. These values, numbers or level codes.
     by_rule : bool. Whether such a cell has no value at all, by a rule; otherwise it has one that is not seen.
-    besides : int. The boolean coordinate that is true where cells of other rows have a value that is not seen; -1:
-        none.
+    besides : int. The boolean coordinate that is true where other rows' cells are missing but have a value; -1: none.
     """
 
     like: int = -1
@@ -139,8 +136,7 @@ class Coordinates:
     schema : Schema. Of the table, d columns.
     inner : Schema. Of the m coordinates.
     enforced : tuple of Rule. The rules that hold in every row.
-    warned : set of str. Columns about whose range a warning was given. Evidence and conditions share the set, so that
-        each column is named once. It is no part of the value of the coordinates.
+    warned : set of str. Columns about whose range a warning was given: each column once. No part of equality.
     """
 
     schema: Schema
@@ -184,9 +180,7 @@ class Coordinates:
 
     @cached_property
     def within(self) -> dict[int, list[tuple[int, float, np.ndarray]]]:
-        """The sums that are a part of each sum, those of most terms first: number, factor, and which terms are theirs.
-
-        Only sums on a grid that hold without rounding, and without a tolerance, are such parts."""
+        """The sums without rounding that are a part of each sum, largest first: number, factor, and their terms."""
         exact = [k for k in self.sums if self.schema.columns[k].step > 0.0 and self._is_plain_sum(k)]
         found: dict[int, list[tuple[int, float, np.ndarray]]] = {}
         for j in self.sums:

@@ -1,4 +1,4 @@
-"""Sums with two or three unknown parts on one lattice, for hidden trees, which know the law of such a sum."""
+"""Sums with two or three unknown parts on one lattice, for hidden trees, which know the distribution of such a sum."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_PAIRS = 1 << 18
 _COPIES = 4
 """Arrays that are held at once of the size of the likelihoods of a row's totals."""
 _ASIDE = 3.0
-"""Steps by which the totals that are looked at go beyond those that rounding may bring into a region."""
+"""Steps by which the totals that are examined go beyond those that rounding may bring into a region."""
 _TAIL = 1e-9
 """Share of a part's distribution beyond either end of its values; tables are in float32."""
 _WHOLE = 1e-6
@@ -158,7 +158,7 @@ class Linker:
         return Lattice(tuple(terms[t] for t in order), step)
 
     def ends(self, at: int) -> tuple[float, float]:
-        """Least and greatest number of a coordinate: those observed, and all but next to nothing of its law."""
+        """Least and greatest number of a coordinate: those observed, and nearly all of its distribution."""
         column = self.inner.schema.columns[at]
         if at not in self._ends:
             if column.is_categorical:

@@ -435,7 +435,7 @@ class RuledPosterior(PosteriorState):
         return found
 
     def _total(self, i: int, j: int) -> Points | None:
-        """The law of a sum in row i about the coordinates, the only one of its owner, if it is linked or can be."""
+        """The distribution of a sum in row i about the coordinates, if it is its owner's only one and is linked."""
         linker, cells = self.linker, self.rows.cells.take(np.array([i]))
         if linker is None:
             return None

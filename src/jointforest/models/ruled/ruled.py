@@ -26,11 +26,11 @@ from .posterior import GroupedPosterior, RuledPosterior
 from .translate import CoordinateRows, known_values, open_rows, representatives, spread_out, translate
 
 _ROWS = 128
-"""Drawn rows by which it is judged whether densities are exact."""
+"""Drawn rows by which it is decided whether densities are exact."""
 _MOST_ROUNDS = 100
 """Most times that a row is drawn again because it leaves the range of a column."""
 _RANGE_ROWS = 1 << 12
-"""Drawn rows that tell how often a column leaves its range."""
+"""Drawn rows that estimate how often a column leaves its range."""
 _TOLD_SHARE = 1e-3
 """Least share of rows beyond a column's range that answers warn of."""
 _NEXT_SEED = 1_000_003
@@ -98,7 +98,7 @@ class RuledDistribution(Distribution):
 
     @cached_property
     def linker(self) -> Linker | None:
-        """Makes sums that stay beside rows, where the coordinates' distribution knows their law."""
+        """Makes sums that stay beside rows, where the coordinates' distribution knows their distribution."""
         return Linker(self.coordinates, self.inner) if isinstance(self.inner, HiddenTree) else None
 
     def rows(self, evidence: Evidence) -> Iterator[tuple[np.ndarray, CoordinateRows]]:
@@ -409,8 +409,7 @@ class RuledDistribution(Distribution):
 
     @cached_property
     def _complete(self) -> tuple[RuledDistribution, float]:
-        """The rows that have values in all columns, without coordinates that tell only what is missing; log of their
-        share."""
+        """The rows that have values in all columns, without coordinates of missing cells; log of their share."""
         columns = range(len(self.schema.columns))
         known = self.given_known(columns)
         assert isinstance(known, RuledDistribution)

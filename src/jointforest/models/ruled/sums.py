@@ -18,14 +18,13 @@ _MOST_ROWS = 1 << 17
 _DRAWS = 1 << 14
 """Draws that stand for the distribution of a sum that is not added up."""
 _PAIRS = 1 << 22
-"""Most pairs of a row and a grid cell, or a point, that are looked at at once."""
+"""Most pairs of a row and a grid cell, or a point, that are examined at once."""
 _MOST_SHIFTED = 1 << 12
 """Most rows of a sum whose last part has no grid, or a long one."""
 _MANY_POINTS = 100
 """Points from which on a distribution function is added up from a histogram, which costs less."""
 _LEAST_WEIGHT = 1e-12
-"""Rows of less weight than this, of the heaviest one, are left out: their mass is less than what rounding of tables in
-float32 does."""
+"""Rows of less weight than this, of the heaviest one, are left out: float32 tables are rounded by more."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Evidence about a table as evidence about its coordinates.
 
-Most rows of evidence become one row. A value, or a region, of a sum is a condition on the one part of it that is not
-known. Where two parts or three are not known, the sum may stay beside the row, for distributions that know its law.
-Otherwise the row becomes many, which differ in the values of all parts but one: the sum over the grids of these parts,
-or where that is too long, weighted draws. Which of these it is depends on the row alone.
+A value, or a region, of a sum is a condition on its only unknown part. If two or three parts are unknown, the sum may
+stay beside the row, for distributions that answer such questions. Otherwise the row becomes many, which differ in the
+values of all parts but one: all values, or weighted draws. The choice depends on the row alone.
 """
 
 from __future__ import annotations

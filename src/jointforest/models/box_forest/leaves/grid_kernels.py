@@ -11,7 +11,7 @@ from .family_kernels import by_family, derivatives, log_mass, log_pdf, mean_vari
 _FEW = 32
 """Up to this many cells are summed one by one."""
 _UNRESOLVED = 2.0**50
-"""Beyond this many cells from 0 floats no longer tell the edges of a cell well."""
+"""Beyond this many cells from 0, floats are too coarse for the edges of a cell."""
 _CORE = 64.0
 """Cells on either side of the mode of a coarse density that are summed one by one."""
 _NOTHING = 60.0

@@ -33,8 +33,7 @@ class WideLevels(NamedTuple):
 
     where ``own`` is 0 but for the few levels that the row lists.
 
-    place : int32 array (c,). Of each categorical slot: its first column in ``Leaves.level_mass``, or -1 - t if it is
-        wide; derived.
+    place : int32 array (c,). First column of each slot in ``Leaves.level_mass``, or -1 - t if it is wide; derived.
     start : int32 array (w + 1,). Levels of wide column t are ``start[t]:start[t + 1]`` of a row of ``share``; derived.
     share : float64 array (G, W). What rows share, of any sum.
     share_row : int32 array (R, w)
@@ -103,8 +102,7 @@ def members(words: np.ndarray, size: int) -> np.ndarray:
 def one_column(
     scale: np.ndarray, share: np.ndarray, member: np.ndarray, row: np.ndarray, level: np.ndarray, mass: np.ndarray
 ) -> WideLevels:
-    """The masses of one wide column in R rows, from its factors (R,), shares (K,), sets, bool (R, K) or one for all,
-    and the rows, levels and masses of what rows list, in this order."""
+    """Masses of one wide column in R rows, from factors (R,), shares (K,), sets, and the rows' own levels."""
     sets, number = np.unique(bits(member), axis=0, return_inverse=True)
     n = len(scale)
     number = np.broadcast_to(number.reshape(-1, 1), (n, 1))

@@ -39,15 +39,13 @@ PIECES = np.uint8(255)
 class Pieces(NamedTuple):
     """P densities, each a piece of the continuous part of one numeric slot in one leaf.
 
-    The pieces of one slot in one leaf are neighbours in the table.
+    The pieces of one slot in one leaf are neighbours in the table, disjoint and ascending.
 
-    They are disjoint and ascend. Quantile leaves consist of uniform pieces. Conditioning on several intervals, or on
-    likelihoods of intervals, makes pieces of any family.
+    Quantile leaves consist of uniform pieces. Conditioning on several intervals makes pieces of any family.
 
     family : uint8 array (P, 1)
     a, b, lo, hi : float64 arrays (P, 1). As in `Leaves`, of a table of one slot.
-    log_weight : float64 array (P,). The share of the slot's continuous part that is in the piece; ``exp`` of it sums to
-        1 over the slot's pieces.
+    log_weight : float64 array (P,). Log of the share of the slot's continuous part that is in the piece.
     log_norm : float64 array (P, 1). As in `Leaves`; derived.
     below : float64 array (P,). Sum of the shares of the slot's pieces before this one; derived.
     """
@@ -89,23 +87,19 @@ class Leaves(NamedTuple):
     """Parameters of L leaves of T trees, over p numeric and c categorical slots with A atoms and S levels in total.
 
     Row l is leaf l: a product, over columns, of one distribution each. A numeric slot s has mass ``atom_mass[l, k]`` on
-    each of its atoms k; the rest, ``1 - sum``, has a truncated density of family ``family[l, s]``, or
-    several densities, its `Pieces`. On a slot with a grid (``step > 0``) only the masses of cells are used.
+    each of its atoms k; the rest has a truncated density of family ``family[l, s]``, or several, its `Pieces`.
 
     tree : int32 array (L,). Tree of the leaf.
     log_weight : float64 array (L,). log of pi_t * w_tl; ``exp`` of it sums to 1 over all leaves of all trees.
     family : uint8 array (L, p)
     a, b : float64 array (L, p). Parameters of the family; b > 0 where it is a scale.
-    lo, hi : float64 array (L, p). Support of the continuous part, inside the leaf's box, lo < hi, may be infinite; on
-        cell edges if there is a grid.
+    lo, hi : float64 array (L, p). Support of the continuous part, lo < hi, may be infinite; on a grid cell edges.
     log_norm : float64 array (L, p). log of the mass that the untruncated parent gives to (lo, hi]; derived, not saved.
     atom_mass : float64 array (L, A)
     log_rest : float64 array (L, p). log of 1 - the slot's atom masses (-inf if nothing is left); derived.
-    level_mass : float64 array (L, S'). Masses of the S' levels of the columns that are not in ``wide``; they sum to 1
-        over the levels of each slot, and are 0 outside the leaf's box.
+    level_mass : float64 array (L, S'). Masses of the S' levels of columns that are not in ``wide``; 0 outside the box.
     log_level : float64 array (L, S'). log of ``level_mass``; derived.
-    wide : WideLevels. Level masses of the columns of many levels; these sum to 1, too. `level_kernels` reads both
-        forms.
+    wide : WideLevels. Level masses of the columns of many levels. `level_kernels` reads both forms.
     missing_rate : float64 array (L, d). Share of the leaf's rows in which the column is missing.
     pieces : Pieces. The pieces of all slots of family PIECES.
     """
