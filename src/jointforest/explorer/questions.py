@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inference.shapley.game import make_plan
 from . import answers, panels
 from .asking import Overtaken, Questions, always
 from .known import Known
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 
 EXACT = 7
-"""Up to so many conditions all their subsets are asked."""
-ORDERS = 24
-"""Of more, the mean over so many random orders is taken."""
+"""Up to so many conditions all their subsets are asked; of more about as many subsets, drawn."""
 
 
 def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,16 +42,18 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         whole = Known(shown, pieces).state.level_probabilities(j)[0]
         level = int(whole.argmax()) if body.get("level") is None else place_of(body["level"], len(whole), "level")
 
-    def predicted(some: frozenset[int]) -> float:
-        state = Known(shown, [pieces[k] for k in sorted(some)]).state
+    def predicted(some: np.ndarray) -> float:
+        state = Known(shown, [piece for piece, is_known in zip(pieces, some.tolist(), strict=True) if is_known]).state
         return float(state.level_probabilities(j)[0, level] if level is not None else state.moments(j)[0][0])
 
-    amounts, base, value = game_shapley(len(pieces), predicted)
+    plan = make_plan(len(pieces), max(2**EXACT, 4 * len(pieces)), 0)
+    predictions = np.array([predicted(some) for some in plan.member])
+    base, value = predictions[:2].tolist()
     on_page = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
     unit = 1e3 if column.kind == "datetime" else 1.0  # a difference of dates is one of milliseconds
     steps = [
         {"name": name, "said": sentence({name: known.conditions[name]}), "by": amount * unit}
-        for name, amount in zip(conditions, amounts.tolist(), strict=True)
+        for name, amount in zip(conditions, (plan.weight @ predictions).tolist(), strict=True)
     ]
     steps.sort(key=lambda step: -abs(step["by"]))
     return {
@@ -63,35 +62,8 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         "base": on_page(base),
         "value": on_page(value),
         "steps": steps,
-        "is_exact": len(pieces) <= EXACT,
+        "is_exact": plan.is_exact,
     }
-
-
-def game_shapley(n: int, value: Callable[[frozenset[int]], float]) -> tuple[np.ndarray, float, float]:
-    """Shapley values (n,) of a game of n players, and its value of none and of all, without impossible coalitions."""
-    # Exact for few players, else the mean over random orders, whose values also sum to the difference.
-    kept: dict[frozenset[int], float] = {}
-
-    def of(some: frozenset[int]) -> float:
-        if some not in kept:
-            kept[some] = value(some)
-        return kept[some]
-
-    amounts, everyone = np.zeros(n), frozenset(range(n))
-    if n <= EXACT:
-        for size in range(n):
-            weight = 1.0 / (n * math.comb(n - 1, size))
-            for some in map(frozenset, itertools.combinations(range(n), size)):
-                for k in everyone - some:
-                    amounts[k] += weight * (of(some | {k}) - of(some))
-    else:
-        rng = np.random.default_rng(0)
-        for _ in range(ORDERS):
-            so_far: frozenset[int] = frozenset()
-            for k in rng.permutation(n).tolist():
-                amounts[k] += (of(so_far | {k}) - of(so_far)) / ORDERS
-                so_far |= {k}
-    return amounts, of(frozenset()), of(everyone)
 
 
 # ---- What a page may ask, and the answer.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.evidence import Evidence, distinct_rows
 from ...ensembles.evaluate import apply_link, raw, raw_blocks
-from ...models.box_forest.posterior import chunk_posterior, row_chunks, shared_posteriors
+from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...runtime.parameters import check
 from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
@@ -238,11 +238,10 @@ def completed_sums(matched: MatchedEnsemble, rows: MatchedRows, m: int, seed: in
     n, d = rows.evidence.value.shape
     k = len(matched.ensemble.base)
     out = np.empty((n, m, k))
-    posterior_of = shared_posteriors(model, rows.evidence)
 
     def work(first: int, stop: int) -> None:
         part = take_matched(rows, np.arange(first, stop))
-        post = posterior_of(first, stop)
+        post = chunk_posterior(model, rows.evidence, first, stop)
         drawn = np.empty(((stop - first) * m, d))
         complete_stratified(model.columns, model.leaves, part.evidence, post, m, seed, first, drawn)
         X, other = filled(matched.features, np.repeat(part.X, m, axis=0), np.repeat(part.other, m, axis=0), drawn)
