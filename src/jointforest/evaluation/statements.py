@@ -24,7 +24,7 @@ from ..data.conditions import Interval, PerRow
 from ..data.evidence import Evidence, build
 from ..data.rules.contradictions import combined, contradicted, ranked
 from ..data.rules.rule import Combinations, Equation, Function, Order
-from ..data.schema import Column, Schema, kernel_columns, snap
+from ..data.schema import Column, Schema, kernel_columns, snap, snapped
 from ..data.texts import column_text, shown_number, value_text
 from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
@@ -380,6 +380,9 @@ def _of_rules(
     if not rules or not len(X):
         return
     drawn = model.sample(build(schema), _DRAWS_OF_RULES, 0, False)
+    for rows in (X := X.copy(), drawn):  # as the search for rules has them
+        for j, column in enumerate(schema.columns):
+            rows[:, j] = rows[:, j] if column.is_categorical else snapped(column, rows[:, j])
     for rule in sorted(rules, key=lambda rule: -rule.rows)[:_MOST_RULES]:
         columns = [schema.index(name) for name in rule.columns]
         known, of_draws = (~np.isnan(rows[:, columns]).any(axis=1) for rows in (X, drawn))
