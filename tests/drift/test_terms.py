@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.drift.terms import Term, deviance, fitted
+from jointforest.drift.compare import Term, deviance, fitted
 from tests.oracle.drift import log_odds
 
 

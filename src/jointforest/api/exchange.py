@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..models import arrow
+from ..models.file import from_arrow as model_from_arrow
 from ..models.file import load_model
 from ..models.forde import read_forde
 from ..models.history.history_model import HistoryModel
@@ -38,7 +38,7 @@ def from_arrow(tables: Mapping[str, Any]) -> Joint:
     >>> jf.from_arrow(joint.to_arrow()).n_leaves == joint.n_leaves
     True
     """
-    return Joint(arrow.from_arrow(tables))
+    return Joint(model_from_arrow(tables))
 
 
 def from_forde(folder: str | os.PathLike[str]) -> Joint:

@@ -18,8 +18,7 @@ from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 from ..learners.adversarial.adversarial_forest import AdversarialForest
 from ..learners.base import Learner, as_frame
-from ..learners.batches.passes import fold_of
-from ..learners.batches.sample import MOST_ROWS, take_weighed
+from ..learners.batches.sample import MOST_ROWS, fold_of, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
 from ..models.base import Distribution
 from ..runtime.parameters import Number, parameter

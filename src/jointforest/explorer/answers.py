@@ -14,10 +14,36 @@ from ..data.conditions import Missing, Not
 from ..data.schema import Column
 from ..inference.histogram import divergence_bits, even_edges, histogram, is_beyond
 from ..runtime.threads import map_ordered
-from .asking import Overtaken, always
 from .known import Known
 from .shown import BINS, ShownJoint, all_shown, described, from_shown, shares_of_rows, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
+
+# ---- What the pages of one kind of joint may ask, and whether an answer is still wanted.
+
+
+class Questions(NamedTuple):
+    """What the pages of one kind of joint ask.
+
+    asks : dict. What answers each question, by name.
+    prepare : callable. Works out, once, what the questions need.
+    waits : bool. Whether a question waits until this is done; otherwise it works out what it needs.
+    compile_ahead : callable or None. Compiles what the buttons of a page ask; None if nothing is left to compile.
+    """
+
+    asks: dict[str, Callable[..., Any]]
+    prepare: Callable[[Any], None]
+    waits: bool
+    compile_ahead: Callable[[Any], None] | None
+
+
+class Overtaken(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def always() -> bool:
+    """Whether a question is still wanted, of those that nothing overtakes."""
+    return True
+
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, divergence from before.
 

@@ -15,7 +15,7 @@ from ..data.history_rows import HistoryRows, check_history_names, group_rows, sp
 from ..data.schema import Column, Schema
 from ..models.history.columns import code_histories, frame_of
 from ..models.history.impute import IMPUTE_CAP, impute_codes
-from .asking import Questions
+from .answers import Questions
 from .panels import DIGITS, column_numbers, number_of_text
 from .shown import all_shown, cell_text, described, fingerprint
 from .state import place_of, whole_number

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inference.shapley.game import make_plan
 from . import answers, panels
-from .asking import Overtaken, Questions, always
+from .answers import Overtaken, Questions, always
 from .known import Known
 from .shown import ShownJoint, shown_joint, to_shown
 from .state import ImpossibleEvidence, place_of, sentence, write_evidence

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .asking import Overtaken
+from .answers import Overtaken
 from .questions import answer, questions_of
 from .scripts import PAGE
 from .shown import ShownJoint

@@ -15,7 +15,7 @@ from ..data.schema import Column, Schema, kernel_columns
 from ..runtime.parameters import need
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
-from .box_forest.check import check_forest
+from .box_forest.files import check_forest
 from .box_forest.leaves.derived import make_leaves
 from .box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
 from .box_forest.leaves.table import NORMAL, PIECES, UNIFORM, ParameterTables

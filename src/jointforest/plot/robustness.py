@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..inference.uncertainty import READINGS, Uncertainty
+from ..inference.support import READINGS, Uncertainty
 from .style import LEVEL_COLORS, LOWER, POSTERIOR, clean, in_percent, new_axes
 
 _FEWEST = 30

@@ -16,7 +16,7 @@ from ...data.evidence import Evidence, build, intersect
 from ...data.schema import Column, Schema
 from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
-from ...models.hidden_tree.states import HiddenState, state_divergence
+from ...models.hidden_tree.column import HiddenState, state_divergence
 from ...query_language.parser import tokenize
 from ...query_language.render import conditions_text
 from ...query_language.shown import with_shown_numbers

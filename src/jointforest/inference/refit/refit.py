@@ -16,10 +16,18 @@ from ...runtime.parameters import check, check_number
 from ...runtime.threads import map_ordered
 from ..expectation.cell_kernels import complete_stratified
 from ..expectation.component_kernels import STRIDE
-from ..expectation.expectation import MatchedRows, distinct, knows_splits, leaf_probability, take_matched
+from ..expectation.expectation import (
+    MatchedRows,
+    PairSums,
+    cell_scratch,
+    distinct,
+    expectation_scratch,
+    knows_splits,
+    leaf_probability,
+    take_matched,
+)
 from ..expectation.match import MatchedEnsemble, filled
 from ..expectation.pair_kernels import leaf_pair_rows
-from ..expectation.scratch import PairSums, cell_scratch, expectation_scratch
 from .refit_kernels import cell_leaves, curvature, means_above, pair_leaves
 
 # ---- Conjugate gradients, for equations whose matrix is known by its products alone.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...estimators import outliers
 from ...learners.adversarial import adversarial_forest
-from ...learners.batches.passes import Pass
+from ...learners.batches.sample import Pass
 from ...learners.generative import classifier, regressor
 from ...learners.hidden_tree import hidden_tree_forest
 from ...learners.history import history_forest

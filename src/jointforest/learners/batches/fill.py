@@ -20,8 +20,7 @@ from ..hidden_tree.first_joint import fill_in
 from ..leaf_fitting import densities, quantile
 from ..leaf_fitting.fit import LeafSums, ListedLevels, Settings, Table, TreeLeaves, kernel_codes, marginals
 from ..leaf_fitting.running_kernels import add_numbers, add_pairs, count_levels, moments_of
-from .passes import FoldBatches, Pass
-from .sample import Weights, batch_cells, check_row_count, refuse_unseen_ranges
+from .sample import FoldBatches, Pass, Weights, batch_cells, check_row_count, refuse_unseen_ranges
 
 # ---- Assigns the rows of a batch to the leaves of trees that were grown on a sample, and counts them.
 

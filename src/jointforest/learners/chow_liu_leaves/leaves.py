@@ -17,8 +17,7 @@ from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
 from ...runtime.threads import map_ordered
 from ..base import TableRows
 from ..batches.fill import Route, routed
-from ..batches.passes import FoldBatches, Pass
-from ..batches.sample import Sampled, check_row_count
+from ..batches.sample import FoldBatches, Pass, Sampled, check_row_count
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .constants import FIXED
 from .learn import Boxes, Counted, Edges, PairCounts, counted_rows, edges_of, learn_leaves

@@ -27,8 +27,7 @@ from ...runtime.progress import write_line
 from ...runtime.threads import one_blas_thread, threaded
 from ..base import TableScores, as_frame, check_cells, read_training_rows, rows_with_weight, warn_lost_dependence
 from ..batches.improve import improve
-from ..batches.passes import fold_of
-from ..batches.sample import take_weighed
+from ..batches.sample import fold_of, take_weighed
 from ..rules import FEWEST_TRIED_ROWS, Reduced, reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, share_of_informed, table_of

@@ -20,7 +20,7 @@ from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import threaded
 from ..base import Estimator, as_frame
-from ..batches.passes import FoldBatches, Pass, fold_of, has_own_passes
+from ..batches.sample import FoldBatches, Pass, fold_of, has_own_passes
 from .constants import FIXED, Constants
 from .learn import learn_histories
 from .prepare import prepare_histories

@@ -15,7 +15,7 @@ from ...data.discretization.check import check_scale
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Schema, kernel_columns
 from ...runtime.parameters import need
-from ..box_forest.check import TREE_FIELDS, check_trees
+from ..box_forest.files import TREE_FIELDS, check_trees
 from ..box_forest.structure import Trees
 from .hidden_trees import Grown, HiddenTrees, TreeTables
 

@@ -29,7 +29,7 @@ from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from . import hinge
 from .hidden_trees import HiddenTrees, TreeTables
-from .linked_sum import LinkedSum
+from .hinge import LinkedSum
 from .messages import CodeEvidence, Message, down, own_messages, possible_rows, up
 from .posterior import CodePosterior, KeptRows, column_codes
 
