@@ -49,7 +49,7 @@ def schema_from_dict(data: Any) -> Schema:
     n_rows = _number(data.get("n_rows", 0.0), "schema.n_rows")
     need(n_rows >= 0.0, f"schema.n_rows: expected a number >= 0, got {n_rows}")
     rules = rules_from_list(data.get("rules", []), [column.name for column in columns])
-    unknown = _unknown(data.get("unknown", []), frame, len(columns))
+    unknown = _unknown_columns(data.get("unknown", []), frame, len(columns))
     checked = _text(data.get("checked", ""), "schema.checked", 0, 100_000)
     schema = Schema(columns, frame, unknown, n_rows, rules, _spelling(data.get("spelling")), checked)
     names = schema.all_columns.names
@@ -90,7 +90,7 @@ def _spelling(data: Any) -> CsvForm | None:
     return form
 
 
-def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
+def _unknown_columns(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
     """Columns of which nothing is known, and their places among d others."""
     columns: list[tuple[int, Column]] = []
     for k, entry in enumerate(_list(entries, "schema.unknown", MAX_UNKNOWN)):
@@ -124,7 +124,7 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     numbers = (step, origin, atoms, levels, minimum, maximum)
     most_digits = MOST_DIGITS if kind in DIGIT_KINDS else 0
     readers: dict[str, Callable[[Any, str], Any]] = {
-        "written": lambda value, at: _written(value, at, frame),
+        "written": lambda value, at: _written_form(value, at, frame),
         "aside": _aside,
         "censored": _censored,
         "why_text": lambda value, at: _text(value, at, 0, 10_000),
@@ -140,7 +140,7 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     column = Column(name, kind, dtype, *numbers, n_observed, has_number_name, **others)
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
-    _ends(column, at)
+    _check_ends(column, at)
     try:
         cells.check_frame_kind(frame, column)
     except ValueError as error:
@@ -160,7 +160,7 @@ def _aside(entry: Any, at: str) -> SetAside:
     return SetAside(n_distinct=entry["n_distinct"], width=entry["width"], first=entry["first"], **texts)
 
 
-def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
+def _written_form(entry: Any, at: str, frame: Frame) -> WrittenForm:
     """The form of a text column's numbers."""
     _keys(entry, {field.name for field in fields(WrittenForm)}, at)
     texts = {name: _text(entry[name], f"{at}.{name}", 0, 60) for name in ("prefix", "suffix", "thousands", "pattern")}
@@ -212,7 +212,7 @@ def _levels_and_range(column: Column, at: str) -> None:
         raise ValueError(f"{at}.minimum: expected minimum <= maximum")
 
 
-def _ends(column: Column, at: str) -> None:
+def _check_ends(column: Column, at: str) -> None:
     known = OF_DAYS if column.kind == "datetime" and column.step == DAY else OF_NUMBERS
     if column.only and (column.only not in known or column.kind not in ("datetime", "integer", "rounded")):
         raise ValueError(f"{at}.only: {column.only!r} does not fit a {column.kind} column of step {column.step:g}")

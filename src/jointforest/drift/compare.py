@@ -16,6 +16,7 @@ from ..data.discretization.learn import has_far_values
 from ..data.frames import from_cells, read
 from ..data.shown_values import cell_in_words, number_text
 from ..evaluation.columns_and_pairs import pearson
+from ..runtime.arrays import divided
 from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import map_ordered, one_blas_thread, threaded
 from ..runtime.warnings import UnseenLevelWarning
@@ -163,7 +164,7 @@ class TableComparison:
                 f"no column is left to score rows by: each of {every} has other values in the new table; give a joint "
                 "of the old table"
             )
-        old, new = (_columns(frame, names) for frame in (self._old, self._new))
+        old, new = (_select_columns(frame, names) for frame in (self._old, self._new))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)  # new levels are among the changes
             if joint is None:
@@ -306,7 +307,7 @@ class _Model:
             new = is_new @ of_group.reshape(-1, n_cells).astype(np.float64)
             new += np.bincount(cell[fixed], minlength=n_cells)
             rows = np.bincount(cell, minlength=n_cells).astype(np.float64)
-            return weight * Term(rows, np.full(n_cells, self._share), place.main, place.trend).p_value(new)
+            return weight * CellTest(rows, np.full(n_cells, self._share), place.main, place.trend).p_value(new)
 
         least = np.full(1 + PERMUTATIONS, np.inf)
         for p in map_ordered(of_place, list(zip(self._places, self._weight.tolist(), strict=True))):
@@ -346,11 +347,11 @@ class _Model:
             changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), causing))
         return tuple(changes)
 
-    def _fit(self, place: _Place) -> tuple[Term, np.ndarray, np.ndarray]:
+    def _fit(self, place: _Place) -> tuple[CellTest, np.ndarray, np.ndarray]:
         """The test of a place beyond its columns alone, its rows and its new rows."""
         rows, new = self._counts(place.columns)
         p = fitted(rows, new, [(0,), (1,)]) if rows.ndim == 2 else np.full(rows.shape, self._share)
-        return Term(rows.ravel(), p.ravel(), place.main, place.trend), rows, new
+        return CellTest(rows.ravel(), p.ravel(), place.main, place.trend), rows, new
 
     def _information(self, p: np.ndarray, rows: np.ndarray, new: np.ndarray, freedom: float) -> float:
         """Information about "new" that expected shares p do not give, in nats per row, corrected for bias."""
@@ -378,7 +379,7 @@ class _Model:
         return gain([*simpler, other]) < (1.0 - _EXPLAINED) * alone
 
 
-def _columns(frame: Any, names: tuple[str, ...]) -> Any:
+def _select_columns(frame: Any, names: tuple[str, ...]) -> Any:
     """The columns of a frame, by the names of the schema."""
     if isinstance(frame, np.ndarray):
         of = read(frame).names
@@ -403,7 +404,7 @@ def _percent(hits: int, n: int) -> str:
     return f"{share:.{1 if share >= 1.0 or not hits else 2}f}% ({hits:,} of {n:,})"
 
 
-def _named(values: list[tuple[str, int]]) -> str:
+def _few(values: list[tuple[str, int]]) -> str:
     """Values with their numbers of rows, in words; the first ones are named."""
     texts = [f"{text} ({n:,} {'row' if n == 1 else 'rows'})" for text, n in values[:_NAMED]]
     more = [f"{len(values) - _NAMED} others"] * (len(values) > _NAMED)
@@ -476,7 +477,7 @@ class Words:
         if not n_alone or not len(known) or by_chance > _CHANCE:
             return ""
         order = np.argsort(-count[alone], kind="stable")
-        return _named([(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()])
+        return _few([(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()])
 
     def _far_values(self, j: int) -> str:
         """Values that only the new table has, and that are too far from all others for the tail of these."""
@@ -489,7 +490,7 @@ class Words:
                 break
             far.append((str(cell_in_words(column, float(end))), int(np.count_nonzero(rest == end))))
             rest = rest[rest != end]
-        return _named(far)
+        return _few(far)
 
     def _mean(self, j: int, among: np.ndarray, where: str = "") -> str:
         """The change of the mean of a column of numbers, or of an ordered one its median; among rows of a mask (n,)."""
@@ -572,7 +573,7 @@ _CLOSE = 1e-3
 """Change of a cell, in rows, below which the fit ends."""
 
 
-class Term:
+class CellTest:
     """A test whether new rows fall into C cells as expected, by the numbers of new rows in them.
 
     Its p-value is the least one of three statistics, times their number: the sum of squares over all cells, that of a
@@ -616,7 +617,7 @@ class Term:
         sums = [np.square(z).sum(1) - along]
         if self._trend is not None:
             sums.append(np.square(z @ self._trend).sum(1))
-        tails = [_tail(total, *gamma) for total, gamma in zip(sums, self._gammas, strict=True)]
+        tails = [_gamma_tail(total, *gamma) for total, gamma in zip(sums, self._gammas, strict=True)]
         most = deviance(self.rows, self.p, new).max(1)
         return np.stack([tails[0], np.minimum(2.0 * np.count_nonzero(self.rows) * np.exp(-most), 1.0), *tails[1:]])
 
@@ -643,16 +644,11 @@ def fitted(rows: np.ndarray, new: np.ndarray, margins: Sequence[tuple[int, ...]]
         before = fit
         for margin in margins:
             others = tuple(axis + 1 for axis in range(rows.ndim) if axis not in margin)
-            fit = fit * _ratio(both.sum(others, keepdims=True), fit.sum(others, keepdims=True))
-            fit = fit * _ratio(rows, fit.sum(0))
+            fit = fit * divided(both.sum(others, keepdims=True), fit.sum(others, keepdims=True))
+            fit = fit * divided(rows, fit.sum(0))
         if np.abs(fit - before).max() < _CLOSE:
             break
-    return np.clip(_ratio(fit[0], rows), 0.0, 1.0)
-
-
-def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a / b, which is 0 where b is."""
-    return np.asarray(np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0))
+    return np.clip(divided(fit[0], rows), 0.0, 1.0)
 
 
 def _basis(columns: np.ndarray, of: np.ndarray) -> np.ndarray:
@@ -667,7 +663,7 @@ def _gamma(diagonal: np.ndarray, excess: np.ndarray) -> tuple[float, float]:
     return mean, 2.0 * mean + float(np.square(diagonal) @ excess)
 
 
-def _tail(total: np.ndarray, mean: float, variance: float) -> np.ndarray:
+def _gamma_tail(total: np.ndarray, mean: float, variance: float) -> np.ndarray:
     """Probability that a gamma distribution exceeds a total; 1 where there is no freedom."""
     if mean < 1e-6 or variance < 1e-6 * mean:
         return np.ones(len(total))

@@ -120,14 +120,14 @@ def classes_of(schema: Schema, X: np.ndarray, drawn: np.ndarray) -> tuple[np.nda
     codes = np.empty((len(X) + len(drawn), len(columns)), np.int64)
     n_codes = np.empty(len(columns), np.int64)
     for j, column in enumerate(columns):
-        both, cuts = np.concatenate([X[:, j], drawn[:, j]]), _cuts(X[:, j], most)
+        both, cuts = np.concatenate([X[:, j], drawn[:, j]]), _ends_of_classes(X[:, j], most)
         codes[:, j] = np.nan_to_num(both) if column.is_categorical else np.searchsorted(cuts, both)
         n_codes[j] = len(column.levels) if column.is_categorical else len(cuts) + 1
         codes[np.isnan(both), j] = n_codes[j]
     return coarse(codes, n_codes, np.array([not column.is_categorical for column in columns]))
 
 
-def _cuts(x: np.ndarray, n: int) -> np.ndarray:
+def _ends_of_classes(x: np.ndarray, n: int) -> np.ndarray:
     """Upper ends of about n bins of equal weight, but the last; a value that fills a bin is alone in it."""
     known = x[~np.isnan(x)]
     if len(known) == 0:

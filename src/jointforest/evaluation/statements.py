@@ -138,16 +138,16 @@ def statements(model: Distribution, X: np.ndarray, of: str) -> Statements:
     schema = model.schema
     X = snap(kernel_columns(schema), X[some(len(X), _MOST_ROWS, np.random.default_rng(0))])
     counted = asked_statements(model, X)
-    return Statements(len(counted), of, _judged(counted))
+    return Statements(len(counted), of, _wrong_statements(counted))
 
 
 def broken_rules(model: Distribution, X: np.ndarray) -> list[Statement]:
     """Orders and sums that hold in all rows X (n, d), and that draws of a joint often break, the worst first."""
     asked = [one for one in _of_rules(model, X, Equation | Order) if one.rows == 1.0 and one.n_rows >= _FEWEST]
-    return Statements(len(asked), "", _judged(asked)).broken
+    return Statements(len(asked), "", _wrong_statements(asked)).broken
 
 
-def _judged(counted: Sequence[AskedStatement]) -> tuple[Statement, ...]:
+def _wrong_statements(counted: Sequence[AskedStatement]) -> tuple[Statement, ...]:
     """The statements that are wrong, the worst first."""
     level = LEVEL / max(len(counted), 1)
     judged = [
@@ -248,7 +248,7 @@ def _of_columns(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
     schema = model.schema
     has_missing = np.isnan(X).any(axis=0)
     partners = _partners(schema, X)
-    classes = {p: _classes(schema.columns[p], p, X[:, p]) for p in sorted({p for of in partners for p in of})}
+    classes = {p: _classes_of_values(schema.columns[p], p, X[:, p]) for p in sorted({p for of in partners for p in of})}
     given: dict[tuple[int, ...], Distribution | None] = {(): model}
     nothing = model.observe(build(schema))  # propagated once for all columns without partners
     for j in range(X.shape[1]):
@@ -263,11 +263,11 @@ def _of_columns(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
                 given[cells] = model.given_missing_cells({schema.names[k]: False for k in cells})[0]
             if (of := given[cells]) is not None:
                 is_nothing = of is model and len(conditions) == 1 and conditions[0].condition is None
-                state = nothing if is_nothing else _given(of, conditions)
-                yield from _of_column(state, j, X[:, j], conditions)
+                state = nothing if is_nothing else _posterior_given(of, conditions)
+                yield from _of_one(state, j, X[:, j], conditions)
 
 
-def _given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
+def _posterior_given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
     """The posterior given each condition."""
     each = {
         model.schema.names[p]: PerRow([one.condition if one.of == p else None for one in conditions])
@@ -285,14 +285,14 @@ def _partners(schema: Schema, X: np.ndarray) -> list[list[int]]:
     return [of[by >= least].tolist() for of, by in zip(strongest, strength, strict=True)]
 
 
-def _classes(column: Column, p: int, x: np.ndarray) -> list[_Class]:
+def _classes_of_values(column: Column, p: int, x: np.ndarray) -> list[_Class]:
     """Common levels of column p, or runs of its numbers of about equal mass, the widest gap between two of them."""
     if column.is_categorical:
-        return [_Class(p, column.levels[code], x == code) for code in _common(column, x, _CLASSES)]
+        return [_Class(p, column.levels[code], x == code) for code in _common_levels(column, x, _CLASSES)]
     found = []
     known = np.sort(x[~np.isnan(x)])
     low = -np.inf
-    for end in np.unique(np.append(_ends(known, np.arange(1, _CLASSES) / _CLASSES), known[-1:])).tolist():
+    for end in np.unique(np.append(_quantiles_and_gap(known, np.arange(1, _CLASSES) / _CLASSES), known[-1:])).tolist():
         first, rows = float(known[np.searchsorted(known, low, "right")]), (x > low) & (x <= end)
         lo, hi = (None if x in (known[0], known[-1]) else column.from_number(x) for x in (first, end))
         found.append(_Class(p, column.from_number(end) if first == end else Interval(lo, hi), rows))
@@ -300,13 +300,13 @@ def _classes(column: Column, p: int, x: np.ndarray) -> list[_Class]:
     return found
 
 
-def _common(column: Column, x: np.ndarray, most: int) -> list[int]:
+def _common_levels(column: Column, x: np.ndarray, most: int) -> list[int]:
     """Codes of the most common levels, the most common one first."""
     count = np.bincount(x[~np.isnan(x)].astype(np.int64), minlength=len(column.levels))
     return np.argsort(-count, kind="stable")[:most].tolist()
 
 
-def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
+def _quantiles_and_gap(known: np.ndarray, shares: Any) -> np.ndarray:
     """Quantiles of ascending numbers, and the last number before the widest gap that has enough rows on both sides."""
     n = len(known)
     found = np.quantile(known, shares, method="inverted_cdf") if n else known
@@ -316,22 +316,22 @@ def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
     return np.unique(found)
 
 
-def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class]) -> Iterator[AskedStatement]:
+def _of_one(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class]) -> Iterator[AskedStatement]:
     """Statements about column j, whose cells are x, given each condition."""
     schema = state.distribution.schema
     column, names = schema.columns[j], schema.names
     name = column_text(column.name)
     if column.is_categorical:
-        codes = _common(column, x, _LEVELS)
-        events = [_text(name, column.levels[code]) for code in codes]
+        codes = _common_levels(column, x, _LEVELS)
+        events = [_saying(name, column.levels[code]) for code in codes]
         count = [[np.count_nonzero(x[one.rows] == code) for code in codes] for one in conditions]
         answer = state.level_probabilities(j)[:, codes]
     else:
         values = np.sort(x[~np.isnan(x)])
         below = values[0] - (0.5 * column.step or np.spacing(abs(values[0])))
-        cuts = np.unique([below, *_ends(values, _SHARES), values[-1]])
-        events = [f"{name} < {_written(column, values[0])}"]
-        events += [f"{name} <= {_written(column, cut)}" for cut in cuts[1:].tolist()]
+        cuts = np.unique([below, *_quantiles_and_gap(values, _SHARES), values[-1]])
+        events = [f"{name} < {_number_in_words(column, values[0])}"]
+        events += [f"{name} <= {_number_in_words(column, cut)}" for cut in cuts[1:].tolist()]
         count = [np.searchsorted(np.sort(x[one.rows]), cuts, "right").tolist() for one in conditions]
         answer = np.clip(state.cdf(j, cuts), 0.0, 1.0)  # rounding is no difference
     has_mean = not column.is_categorical and column.kind != "datetime"
@@ -339,7 +339,7 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
     for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
         one, n = conditions[i], int(np.count_nonzero(conditions[i].rows))
         of = (column.name,) if one.condition is None else (column.name, names[one.of])
-        given = "" if one.condition is None else f" given {_text(column_text(names[one.of]), one.condition)}"
+        given = "" if one.condition is None else f" given {_saying(column_text(names[one.of]), one.condition)}"
         for event, p, k in zip(events, answer[i].tolist(), count[i], strict=True):
             yield AskedStatement(f"P({event}{given})", p, k / n, n, float(k), columns=of)
         if moments is not None:
@@ -347,23 +347,23 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
             sd = max(sd, 1e-6 * abs(mean))  # where all cells are equal, rounding is no difference
             if 0.0 < sd < np.inf:
                 row = state.evidence.take(np.array([i]))
-                beyond = partial(_beyond, state.distribution, row, j, mean)
+                beyond = partial(_mass_beyond_mean, state.distribution, row, j, mean)
                 yield AskedStatement(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond, of)
 
 
-def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
+def _mass_beyond_mean(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
     """The probability that column j lies beyond its mean by so much, on the side of its sign."""
     below = float(model.observe(row).cdf(j, np.array([mean + apart]))[0, 0])
     return below if apart < 0.0 else 1.0 - below
 
 
-def _written(column: Column, number: float) -> str:
+def _number_in_words(column: Column, number: float) -> str:
     """A number of a column in words."""
     value = column.from_number(number)
     return shown_number(value) if isinstance(value, float) else value_text(value)
 
 
-def _text(column: str, condition: Any) -> str:
+def _saying(column: str, condition: Any) -> str:
     """A condition in words."""
     return with_shown_numbers(condition_text(column, condition))
 

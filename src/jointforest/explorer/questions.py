@@ -115,7 +115,7 @@ def replaced(old: ShownJoint | ShownHistories, joint: Any, title: str | None) ->
     return new
 
 
-class _Answer(NamedTuple):
+class _Reply(NamedTuple):
     """The answer, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
 
     status: int
@@ -124,7 +124,7 @@ class _Answer(NamedTuple):
 
 def answer(
     shown: ShownJoint | ShownHistories, what: str, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always
-) -> _Answer:
+) -> _Reply:
     """The answer to one of `questions_of`; of what cannot be answered, why."""
     try:
         if not is_wanted():
@@ -133,15 +133,15 @@ def answer(
         if questions.waits:
             questions.prepare(shown)
         ask = questions.asks[what]
-        return _Answer(200, ask(shown, body, is_wanted) if what == "posterior" else ask(shown, body))
+        return _Reply(200, ask(shown, body, is_wanted) if what == "posterior" else ask(shown, body))
     except Overtaken:
         raise
     except ImpossibleEvidence as error:
-        return _Answer(409, {"error": str(error), "impossible": True})
+        return _Reply(409, {"error": str(error), "impossible": True})
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
-        return _Answer(400, {"error": str(error) or type(error).__name__})
+        return _Reply(400, {"error": str(error) or type(error).__name__})
     except (MemoryError, RecursionError) as error:
-        return _Answer(400, {"error": f"this question takes too much: {type(error).__name__}"})
+        return _Reply(400, {"error": f"this question takes too much: {type(error).__name__}"})
     except Exception as error:  # so that the page shows the error, and the server continues
         print(f"explore: {what}: {type(error).__name__}: {error}", file=sys.stderr)
-        return _Answer(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})
+        return _Reply(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})

@@ -137,7 +137,7 @@ class App:
         try:
             answer = await self._answer(request)
         except Refused as refused:
-            answer = _error(refused.status, refused.text)
+            answer = _refuse(refused.status, refused.text)
         except ClientDisconnect:
             return
         answer.headers.update(_HEADERS)
@@ -288,5 +288,5 @@ def _csv(text: str) -> Response:
     return Response(text, media_type="text/csv", headers={"Content-Disposition": 'attachment; filename="rows.csv"'})
 
 
-def _error(status: int, text: str) -> Response:
+def _refuse(status: int, text: str) -> Response:
     return _json(status, {"error": text})

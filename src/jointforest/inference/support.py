@@ -101,7 +101,7 @@ def _by_row(
 def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float, is_share: bool) -> np.ndarray:
     """Standard errors of the means of the parts, (L,), given one row of evidence that stands for so many rows."""
     asked = ~np.isnan(row.value[0]) | (row.cell_regions()[0] >= 0)
-    of_evidence = float(np.prod([_known(model, k) for k in np.flatnonzero(asked).tolist()]))
+    of_evidence = float(np.prod([_share_known(model, k) for k in np.flatnonzero(asked).tolist()]))
     rows = rows / of_evidence  # parts are estimated from rows without these cells, too
     with np.errstate(divide="ignore", invalid="ignore"):
         meets = np.where(parts.prior > 0.0, parts.weight * (rows / model.schema.n_rows) / parts.prior, 1.0)
@@ -112,11 +112,11 @@ def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float
         # as if half a row more had been seen of either outcome: shares of 0 and 1 are uncertain, too
         shrunk = (center * rows + 0.5 * meets.sum()) / (rows + meets.sum())
         within = np.maximum(within + meets.sum() * (shrunk * (1.0 - shrunk) - center * (1.0 - center)), 0.0)
-    total = (within / _known(model, j) + between / of_evidence) / (rows if is_share else max(rows, 1.0))
+    total = (within / _share_known(model, j) + between / of_evidence) / (rows if is_share else max(rows, 1.0))
     return np.asarray(np.minimum(np.sqrt(total), 0.5) if is_share else np.sqrt(total))
 
 
-def _known(model: Distribution, j: int) -> float:
+def _share_known(model: Distribution, j: int) -> float:
     """Share of the rows in which column j was known at learning; more than 0."""
     return min(max(model.schema.columns[j].n_observed, 1) / model.schema.n_rows, 1.0)
 

@@ -172,17 +172,17 @@ def _names(components: Any, most: int) -> list[frozenset[str]]:
     """Names of the arrays of each component; there are at most so many arrays."""
     if not isinstance(components, list) or not components or not all(isinstance(one, dict) for one in components):
         raise ValueError("components: expected a list of objects, one at least")
-    return [_names_of(about, most, may_rule=True) for about in components]
+    return [_array_names_of(about, most, may_rule=True) for about in components]
 
 
-def _names_of(about: Any, most: int, may_rule: bool) -> frozenset[str]:
+def _array_names_of(about: Any, most: int, may_rule: bool) -> frozenset[str]:
     """Names of the arrays of one component; of a ruled one those of its coordinates' distribution are among them."""
     kinds = ("forest", "hidden trees", RULED) if may_rule else ("forest", "hidden trees")
     kind = about.get("kind") if isinstance(about, dict) else about
     if not isinstance(about, dict) or kind not in kinds:
         raise ValueError(f"components: unknown kind {str(kind)[:40]!r}; known: {', '.join(map(repr, kinds))}")
     if kind == RULED:
-        return RULED_NAMES | _names_of(about.get("inner"), most, may_rule=False)
+        return RULED_NAMES | _array_names_of(about.get("inner"), most, may_rule=False)
     return NAMES if kind == "forest" else hidden_names(about, most)
 
 

@@ -65,7 +65,7 @@ class ActiveComponents(NamedTuple):
 
 
 @record
-class _RowScratch(NamedTuple):
+class _ExpectationScratch(NamedTuple):
     """Scratch for one row.
 
     box : int32 array (d, 2), box_column : int32 array (d,). A leaf's box: its columns, and their split regions.
@@ -91,7 +91,7 @@ class _RowScratch(NamedTuple):
     root_mass: np.ndarray
 
 
-def expectation_scratch(arrays: MatchedArrays) -> _RowScratch:
+def expectation_scratch(arrays: MatchedArrays) -> _ExpectationScratch:
     """Scratch for the rows of one thread; memory is only taken for what a row writes."""
     n_nodes, n_trees, d = len(arrays.splits.feature), len(arrays.splits.root), len(arrays.columns.slot)
     n_regions, n_components = len(arrays.regions.column), len(arrays.leaves.log_weight)
@@ -108,7 +108,7 @@ def expectation_scratch(arrays: MatchedArrays) -> _RowScratch:
     active = ActiveComponents(
         integers(n_components), np.empty(n_components), np.zeros(1, dtype=np.int64), np.zeros(1),
     )  # fmt: skip
-    return _RowScratch(
+    return _ExpectationScratch(
         residual=residual,
         active=active,
         box=integers(d, 2),

@@ -12,6 +12,7 @@ from ...ensembles.evaluate import apply_link, leaves
 from ...ensembles.table import Ensemble
 from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...models.box_forest.structure import leaf_nodes
+from ...runtime.arrays import divided
 from ...runtime.parameters import check, check_number
 from ...runtime.threads import map_ordered
 from ..expectation.cell_kernels import complete_stratified
@@ -51,7 +52,7 @@ def conjugate_gradients(times: Callable[[np.ndarray], np.ndarray], right: np.nda
         x += step * direction
         residual -= step * product
         before, square = square, (residual**2).sum(axis=0)
-        ratio = np.divide(square, before, out=np.zeros_like(square), where=before > 0)
+        ratio = divided(square, before)
         direction = residual + ratio * direction
     raise ArithmeticError(f"conjugate gradients: no solution in {10 * len(right)} steps")
 
@@ -85,7 +86,7 @@ def refit_squared(
     mass, target = np.where(is_known, mass, 0.0), np.where(is_known[:, None], target, 0.0)
     decay = weight_decay * total
     if method == "bagging":
-        value = _ratio(target, mass + decay) / len(ensemble.root)
+        value = _target_over_mass(target, mass + decay) / len(ensemble.root)
     elif method == "forest":
         value = _forest_by_squared_loss(matched, sample, mass, target, decay)
     else:
@@ -115,8 +116,8 @@ def _tree_leaves(ensemble: Ensemble) -> np.ndarray:
     return tree[leaf_nodes(ensemble.leaf)]
 
 
-def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    return np.divide(target, mass[:, None], out=np.zeros_like(target), where=mass[:, None] > 0)
+def _target_over_mass(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    return divided(target, mass[:, None])
 
 
 def _forest_by_squared_loss(
@@ -165,7 +166,7 @@ def _boosting_by_squared_loss(
         leaves = np.flatnonzero(tree == t)
         # values of later trees are 0 yet
         before = pair_product(matched, sample, value, t, t)[leaves] if matrix is None else matrix[leaves] @ value
-        value[leaves] = _ratio(target[leaves] - before, mass[leaves] + decay)
+        value[leaves] = _target_over_mass(target[leaves] - before, mass[leaves] + decay)
         value[leaves[mass[leaves] == 0]] = 0.0
     return value
 
@@ -261,7 +262,7 @@ def _forest_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: floa
         used[data.leaf[:, t] + s] = True
     at = np.flatnonzero(used)
     theta = np.zeros(n * n_outputs)
-    total = _sums(matched, data, theta, tree, output)
+    total = _completion_sums(matched, data, theta, tree, output)
     loss = _penalised(matched, data, total, theta, decay)
     for _ in range(_MOST_STEPS):
         share = apply_link(ensemble.link, total)
@@ -277,7 +278,7 @@ def _forest_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: floa
         gain = -0.5 * float(slope @ step)
         for _ in range(_MOST_HALVINGS):
             new = theta + step
-            total = _sums(matched, data, new, tree, output)
+            total = _completion_sums(matched, data, new, tree, output)
             now = _penalised(matched, data, total, new, decay)
             if now <= loss + _SMALL * 1e-3 * abs(loss):  # rounding is no rise
                 break
@@ -288,7 +289,7 @@ def _forest_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: floa
     return theta.reshape(n_outputs, n).T
 
 
-def _sums(
+def _completion_sums(
     matched: MatchedEnsemble, data: Completions, theta: np.ndarray, tree: np.ndarray, output: np.ndarray
 ) -> np.ndarray:
     total = np.tile(matched.ensemble.base, (len(data.leaf), 1))
@@ -550,7 +551,7 @@ def complete(matched: MatchedEnsemble, sample: RefitSample, m: int, seed: int) -
         if not (count < 0).any():
             return count, row, probability, leaf
         many = np.flatnonzero(count < 0)
-        drawn = _draw(matched, sample, first + many, m, seed)
+        drawn = _draw_leaves(matched, sample, first + many, m, seed)
         return (
             count,
             np.concatenate([row, np.repeat(first + many, m)]),
@@ -576,7 +577,7 @@ def complete(matched: MatchedEnsemble, sample: RefitSample, m: int, seed: int) -
     )
 
 
-def _draw(matched: MatchedEnsemble, sample: RefitSample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
+def _draw_leaves(matched: MatchedEnsemble, sample: RefitSample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
     """Leaves of m completions of each of some rows, (m * rows, T)."""
     model, rows = matched.model, take_matched(sample.part, row)
     drawn = np.empty((m * len(row), rows.evidence.value.shape[1]))

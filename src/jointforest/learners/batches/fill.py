@@ -92,13 +92,13 @@ def leaf_sizes(
     route = Route(schema, columns, trees, seed, weights, first_joint)
     first = densities.first_leaves(trees)
     sizes: np.ndarray = fold(
-        Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "looking at rows"), n
+        Pass(partial(np.zeros, first[-1], np.int64), partial(_count_rows, route), np.add, "looking at rows"), n
     )
     check_row_count(n, int(sizes[: first[1]].sum()))
     return sizes
 
 
-def _count(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
+def _count_rows(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
     """Count the rows of a batch."""
     first, rows = densities.first_leaves(route.trees), routed(route, batch)
 

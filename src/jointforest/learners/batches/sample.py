@@ -195,7 +195,7 @@ def take_sample(
     """The schema of a table, and at most so many of its rows, in one or two passes; a ``target`` has name and kind."""
     look_at = partial(see, seed=seed, n_rows=n_rows, kinds=kinds or {})
     merge = partial(merge_seen, n_rows=n_rows)
-    seen = fold(_pass(look_at, merge), None)
+    seen = fold(_sampling_pass(look_at, merge), None)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
     asked = {
@@ -215,20 +215,20 @@ def take_sample(
     counted = None
     if wanted or len(keys):
         again = partial(count_again, wanted=wanted, keys=keys, seed=seed, kinds=kinds or {})
-        counted = fold(_pass(again, merge_counted), seen.look.n)
+        counted = fold(_sampling_pass(again, merge_counted), seen.look.n)
     return sample_of(seen, counted, kinds or {}, asked, n_rows, seed)
 
 
-def _pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
+def _sampling_pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
     """A pass that examines each batch, and merges what it finds; None if there is no batch."""
-    return Pass(_nothing, partial(_add, look_at, merge), partial(_merge, merge), "looking at rows")
+    return Pass(_nothing, partial(_look_and_merge, look_at, merge), partial(_merge, merge), "looking at rows")
 
 
 def _nothing() -> None:
     return None
 
 
-def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any) -> Any:
+def _look_and_merge(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any) -> Any:
     return _merge(merge, sums, look_at(batch))
 
 

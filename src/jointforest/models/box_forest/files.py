@@ -306,7 +306,7 @@ def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, Any]) -> N
     need(abs(total - 1) <= _TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
 
     check_wide(columns, fields["wide"], n_leaves)
-    lo, hi, allowed = _boxes(trees, columns)
+    lo, hi, allowed = _all_boxes(trees, columns)
     _check_supports(fields, lo, hi)
     _check_densities("leaves", columns.step, columns.origin, fields)
     _check_pieces(columns, fields)
@@ -359,7 +359,7 @@ def _check_trees_of_leaves(trees: Trees, tree: np.ndarray) -> None:
     )
 
 
-def _boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _all_boxes(trees: Trees, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`leaf_boxes`, tree by tree, and of the levels those of columns of few alone."""
     narrow = layout(columns).narrow
     n_leaves = int((trees.leaf >= 0).sum())

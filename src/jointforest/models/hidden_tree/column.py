@@ -190,10 +190,10 @@ def _covariances(
     share = before.codes[a]
     is_free = np.isnan(known[a].value) & np.isnan(known[b].value)
     excess = _code_means(hidden, known[a], a)
-    excess = excess - _expected(share, excess)
-    size = _expected(share, np.maximum(excess, 0.0))[:, 0]
+    excess = excess - _expected_number(share, excess)
+    size = _expected_number(share, np.maximum(excess, 0.0))[:, 0]
     means_b = _code_means(hidden, known[b], b)
-    center = _expected(before.codes[b], means_b)
+    center = _expected_number(before.codes[b], means_b)
     out = np.zeros(len(is_free))
     rows = np.flatnonzero(is_free & (size > 0.0))
     if len(rows):
@@ -202,13 +202,13 @@ def _covariances(
         sides = np.concatenate([excess[rows], -excess[rows]])
         tilted[a] = _tilted(hidden, tilted[a], a, np.maximum(sides, 0.0))
         after = ask(tilted, twice).codes[b]
-        above, below = np.split(_expected(after, (means_b - center)[twice])[:, 0], 2)
+        above, below = np.split(_expected_number(after, (means_b - center)[twice])[:, 0], 2)
         out[rows] = size[rows] * (above - below)
     out[np.isneginf(before.log_joint.max(axis=1))] = np.nan
     return out
 
 
-def _expected(share: np.ndarray, of_code: np.ndarray) -> np.ndarray:
+def _expected_number(share: np.ndarray, of_code: np.ndarray) -> np.ndarray:
     """Means over codes of the numbers ``of_code`` (n, K), with the weights ``share`` (n, K): (n, 1)."""
     return np.asarray((share * of_code).sum(axis=1, keepdims=True))
 

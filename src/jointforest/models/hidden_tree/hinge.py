@@ -177,7 +177,7 @@ class CodeRuns:
         self.one, self.parts, self._n_codes = one, parts, n_codes
         self._none = none = 3 - len(parts)
         self._values = (
-            _pieces(one),
+            _total_pieces(one),
             (_ZERO,) * none + one.places[:-1],
             (_ONE,) * none + tuple(part.weight for part in parts[:-1]),
             *[Listed(_ZERO, np.arange(2))] * none,
@@ -197,14 +197,14 @@ class CodeRuns:
             by_codes[self.code[1], self.code[2]] = factor
             return law_by_codes(self.one, self.parts, by_codes) * self.one.all_totals()
         law = np.zeros(self.one.size)
-        law[_pieces(self.one).first] = laws_of_runs(*self._values, self.code, factor)[3]
+        law[_total_pieces(self.one).first] = laws_of_runs(*self._values, self.code, factor)[3]
         return law
 
 
 _ZERO, _ONE = np.zeros(1, np.int64), np.ones(1)
 
 
-def _pieces(one: LinkedSum) -> TotalPieces:
+def _total_pieces(one: LinkedSum) -> TotalPieces:
     """Totals of one likelihood; of a known total each for itself."""
     if one.has_few_totals:
         some = np.flatnonzero(one.likelihood)
@@ -310,7 +310,7 @@ class LastPart:
         self.one, self.parts, self.short = one, parts, short
         last, places = parts[-1], one.places[-1]
         self.most = one.first + len(one.likelihood)
-        self.likelihood = _weighed(short.sum, one.all_totals(), min(int(places.max()) + 1, self.most))
+        self.likelihood = _weighed_places(short.sum, one.all_totals(), min(int(places.max()) + 1, self.most))
         self.of_codes = summed_codes(last.weight, last.code, places, self.likelihood, int(last.code.max()) + 1)
 
 
@@ -337,7 +337,7 @@ class AtHinge:
     @cached_property
     def _of_short(self) -> np.ndarray:
         """Likelihood of each place of the sum of the short parts, in each state, by the last part and the total."""
-        return _weighed(self.last, self.one.all_totals(), len(self.short.sum))
+        return _weighed_places(self.last, self.one.all_totals(), len(self.short.sum))
 
     def _likelihood(self, i: int) -> np.ndarray:
         """Likelihood of each place of part i, in each state, by the other parts and the total, (L_i, H)."""
@@ -425,7 +425,7 @@ def _convolved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(fft.irfft(fft.rfft(a, n) * fft.rfft(b, n), n)[:size])
 
 
-def _weighed(p: np.ndarray, likelihood: np.ndarray, size: int) -> np.ndarray:
+def _weighed_places(p: np.ndarray, likelihood: np.ndarray, size: int) -> np.ndarray:
     """sum_y likelihood[x + y] p[y] for the first ``size`` places x, (size, H)."""
     if (likelihood == likelihood[0]).all():
         return np.tile(likelihood[0] * p.sum(axis=0), (size, 1))
