@@ -128,7 +128,8 @@ def classes_of(schema: Schema, X: np.ndarray, drawn: np.ndarray) -> tuple[np.nda
 
 
 def _ends_of_classes(x: np.ndarray, n: int) -> np.ndarray:
-    """Upper ends of about n bins of equal weight, but the last; a value that fills a bin is alone in it."""
+    """Upper ends of about n bins with about equally many cells each, without that of the last bin. A value that as
+    many cells have has a bin of its own."""
     known = x[~np.isnan(x)]
     if len(known) == 0:
         return np.empty(0)
