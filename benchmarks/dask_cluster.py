@@ -26,7 +26,7 @@ from large import batch
 
 from jointforest.integrations import dask as jfd
 from jointforest.integrations.dask.learners import DaskRows
-from jointforest.learners.batches.passes import Pass
+from jointforest.learners.batches.sample import Pass
 
 PARTITION = 250_000
 FEW = 110_000

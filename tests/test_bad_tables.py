@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import jointforest as jf
-from jointforest.models.box_forest.check import check_forest
+from jointforest.models.box_forest.files import check_forest
 from jointforest.runtime.warnings import UnseenLevelWarning
 
 

@@ -541,20 +541,7 @@ def of_package(table: Table) -> Questions:
         lambda: jf.conditional_importance(forest.predict_proba, of_numbers, numbers.head(10), classes),
     )
     yield "mix", lambda: jf.mix([joint, joint]).log_density(few)
-    plain = jf.AdversarialForest(2, leaf="normal", **SEED)
-    yield "shared_posteriors", lambda: of_shared_cells(plain.fit(numbers).joint_, numbers)
     yield "counterfactual", lambda: of_numbers.counterfactual(numbers.head(1), forest, y.iloc[-1], n=2, **SEED)
-
-
-def of_shared_cells(joint: Any, rows: pd.DataFrame) -> Any:
-    """Posteriors of rows that share their cells, as expected predictions of many masks ask for."""
-    from jointforest.data.evidence import build
-    from jointforest.data.frames import encode
-    from jointforest.models.box_forest.posterior import shared_posteriors
-
-    repeated = rows.iloc[[0] * 20].mask(np.random.default_rng(5).random((20, rows.shape[1])) < 0.5)
-    evidence = build(joint.schema, *encode(joint.schema, repeated))
-    return shared_posteriors(joint.distribution.forest_for("this"), evidence)(0, len(repeated))
 
 
 # ---- Asking.

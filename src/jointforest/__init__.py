@@ -43,7 +43,7 @@ _HOME = {
         "evaluation.fidelity": "fidelity",
         "evaluation.pool": "Pooled pool",
         "evaluation.result": "Fidelity",
-        "inference.counterfactual.result": "Counterfactuals",
+        "inference.counterfactual.counterfactual": "Counterfactuals",
         "learners.adversarial.adversarial_forest": "AdversarialForest",
         "learners.generative.classifier": "GenerativeForestClassifier",
         "learners.generative.regressor": "GenerativeForestRegressor",
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from .evaluation.fidelity import fidelity
     from .evaluation.pool import Pooled, pool
     from .evaluation.result import Fidelity
-    from .inference.counterfactual.result import Counterfactuals
+    from .inference.counterfactual.counterfactual import Counterfactuals
     from .learners.adversarial.adversarial_forest import AdversarialForest
     from .learners.generative.classifier import GenerativeForestClassifier
     from .learners.generative.regressor import GenerativeForestRegressor

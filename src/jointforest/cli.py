@@ -58,23 +58,15 @@ _jobs = click.option(
 )  # fmt: skip
 
 
+_READING = "na", "only_na", "keep", "sep", "encoding", "decimal", "header", "skip", "comment"
+
+
 def _reads(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of how its tables are read, as one argument ``source``; ``--format`` besides."""
 
     @wraps(command)
-    def call(
-        form: str | None,
-        na: tuple[str, ...],
-        only_na: bool,
-        keep: tuple[str, ...],
-        sep: str,
-        encoding: str,
-        decimal: str | None,
-        header: str | None,
-        skip: int,
-        comment: str,
-        **rest: Any,
-    ) -> None:
+    def call(form: str | None, **given: Any) -> None:
+        na, only_na, keep, sep, encoding, decimal, header, skip, comment = (given.pop(name) for name in _READING)
         csv = CsvForm(
             tuple(dict.fromkeys((*(() if only_na else NA), *na))),
             {"tab": "\t", "\\t": "\t", "space": " ", "auto": ""}.get(sep, sep),
@@ -86,7 +78,7 @@ def _reads(command: Callable[..., None]) -> Callable[..., None]:
             sure=tuple(text for text in na if text not in keep),
             kept=keep,
         )
-        command(source=Input(form, csv, na, only_na, decimal, header), **rest)
+        command(source=Input(form, csv, na, only_na, decimal, header), **given)
 
     missing = (
         "What also means missing in CSV, repeatable; besides an empty cell, ?, NA, N/A, NaN, null, None and the like."
@@ -199,23 +191,23 @@ def fit(
     work = _seconds(budget or "default")
     check_writable(output)
     csv = commands.csv_form(tables[0], source)
+    frame: Any = None
+    if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
+        names = commands.names_in_batches(tables, source, levels) if drop or columns else []
+    else:
+        frame = read(tables[0], source, text=levels)
+        names = frame.column_names
+    settings["kinds"] = commands.kinds_of(names, given, drop, columns)
     if group is not None:
-        table: Any
-        if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
-            table = commands.batches_of_tables(tables, source, levels)
-            names = commands.names_in_batches(tables, source, levels) if drop or columns else []
-        else:
-            table = read(tables[0], source, text=levels)
-            names = table.column_names
-            for name in (group, order):
-                if name is not None and name in names:
-                    table = commands.where_known(table, name)
-        settings["kinds"] = commands.kinds_of(names, given, drop, columns)
+        for name in (group, order) if frame is not None else ():
+            if name is not None and name in names:
+                frame = commands.where_known(frame, name)
+        table = commands.batches_of_tables(tables, source, levels) if frame is None else frame
         histories = history_commands.learn(table, group, order, settings)
         commands.learned_from(csv, commands.in_frames_of("file", histories)).save(output)
         history_commands.tell(histories)
         return
-    if more["out_of_core"] or commands.is_past_memory(tables, source, budget):
+    if frame is None:
         if budget:
             raise click.UsageError("tables in batches are learned by --learner or --target: leave out --budget")
         if more["rule"] or more["rules"]:
@@ -224,13 +216,9 @@ def fit(
             raise click.UsageError(_ABOUT_ERRORS)
         if more["objective"] and learner != "hidden":
             raise click.UsageError(_ABOUT_OBJECTIVE)
-        names = commands.names_in_batches(tables, source, levels) if drop or columns else []
-        settings["kinds"] = commands.kinds_of(names, given, drop, columns)
         joint, n = commands.joint_of_batches(tables, target, learner or "adversarial", settings, source, levels)
     else:
-        frame = read(tables[0], source, text=levels)
         n = frame.num_rows
-        settings["kinds"] = commands.kinds_of(frame.column_names, given, drop, columns)
         if target:
             if more["trees"] or more["min_leaf"]:
                 raise click.UsageError("--trees and --min-leaf go with --target in batches alone: leave them out")
@@ -241,17 +229,17 @@ def fit(
         with commands.errors_of_rules():
             joint = commands.joint_of_frame(frame, learner, work, settings)
     commands.learned_from(csv, commands.in_frames_of("file", joint)).save(output)
-    _tell(joint, n, joint.fitted_by.in_words if joint.fitted_by else _size(joint.info()))
+    _tell(joint, n, joint.fitted_by.in_words if joint.fitted_by else _model_size(joint.info()))
 
 
 def _tell(joint: Joint, n: int, how: str) -> None:
     """Say what was read and learned."""
     if joint.reading.notice and not (joint.fitted_by and sys.stderr.isatty()):  # `jf.fit` has printed it there
         say(joint.reading.notice)
-    say(f"{_counted(n, 'row')}, {_counted(len(joint.columns), 'column')}: {how}")
+    say(f"{_count_of(n, 'row')}, {_count_of(len(joint.columns), 'column')}: {how}")
 
 
-def _counted(n: int, thing: str) -> str:
+def _count_of(n: int, thing: str) -> str:
     """So many of a thing, in words."""
     return f"{n} {thing}{'' if n == 1 else 's'}"
 
@@ -317,7 +305,7 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
     levels = [name for name, kind in wanted.items() if kind == "categorical"]
     frame = commands.read_without_title(table, source, levels)
     kinds_asked = commands.kinds_of(frame.column_names, wanted, drop, columns) or {}
-    rows = _counted(frame.num_rows, "row")
+    rows = _count_of(frame.num_rows, "row")
     try:
         rows_read = read_training_rows(frame, kinds_asked)
     except (TypeError, ValueError):
@@ -326,7 +314,7 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
         raise
     reduced = reduce_table(wanted_rules("auto", rows_read.schema, rows_read.X), rows_read.X)
     schema = rows_read.schema if reduced is None else reduced.coordinates.schema
-    click.echo(f"{rows}, {_counted(len(schema.columns), 'column')} in the model")
+    click.echo(f"{rows}, {_count_of(len(schema.columns), 'column')} in the model")
     click.echo(str(reading_of(schema)))
 
 
@@ -343,13 +331,13 @@ def info(model: str, as_json: bool) -> None:
     if joint.is_of_histories:
         click.echo("\n".join(history_commands.about(joint)))
         return
-    click.echo(f"{_size(about)}, background {about['epsilon']:g}")
+    click.echo(f"{_model_size(about)}, background {about['epsilon']:g}")
     click.echo(str(joint.reading))
     if about["checked"]:
         click.echo(f"checked: {about['checked']}")
 
 
-def _size(about: dict[str, Any]) -> str:
+def _model_size(about: dict[str, Any]) -> str:
     """The parts of a model and how large they are, from `Joint.info`."""
     from .api.views import size_text
 
@@ -473,7 +461,7 @@ class _Follower:
         try:
             page.show(load_any(self.path))
         except (ValueError, OSError) as error:
-            say(f"warning: {_in_words(error)}; the page shows the joint before it")
+            say(f"warning: {_error_in_words(error)}; the page shows the joint before it")
 
     def _stamp(self) -> tuple[int, ...] | None:
         try:
@@ -612,7 +600,7 @@ def check(
 
     suspects = cells.filter(pc.greater_equal(cells["p_wrong"], at_least))
     write(joint, suspects, output, source.form, commands.csv_form(table, source))
-    say(f"{_counted(suspects.num_rows, 'cell')} of {cells.num_rows:,} listed; {found}")
+    say(f"{_count_of(suspects.num_rows, 'cell')} of {cells.num_rows:,} listed; {found}")
 
 
 @app.command()
@@ -834,7 +822,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         code = 130
     except (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError) as error:
-        say(f"error: {_in_words(error)}")
+        say(f"error: {_error_in_words(error)}")
         code = 1
     sys.exit(code or 0)
 
@@ -850,7 +838,7 @@ def _with_hint(warning: Warning | str) -> str:
     return str(warning)
 
 
-def _in_words(error: Exception) -> str:
+def _error_in_words(error: Exception) -> str:
     """The message on one line; errors in a query point at the place below it."""
     from .query_language.parser import QuerySyntaxError
 

@@ -246,7 +246,7 @@ def write_answers(
     from .data import batches, reading
     from .runtime.progress import bar
 
-    files, told = batches.files_of(table), _Told()
+    files, told = batches.files_of(table), _BatchWarnings()
 
     def answers() -> Generator[pa.Table]:
         told.start()
@@ -265,7 +265,7 @@ def write_answers(
     reading.write_batches(answers, output, source.form, spelling_of(joint))
 
 
-class _Told:
+class _BatchWarnings:
     """Shows the first warning of each kind, and prints at the end how many batches had more of them."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     if jobs < 1:
         parser.error(f"--jobs must be at least 1, got {jobs}")
     text = signatures.LIST.read_text()
-    n = len(_listed(text))
+    n = len(_listed_signatures(text))
     origins: Counter[str] = Counter()
     with bar(n, "compiling kernels") as step:
         for origin in _prepared(text, n, jobs):
@@ -57,12 +57,12 @@ def _prepare(text: str, number: int) -> str:
     from .runtime.compile import compiler
 
     compile_notice.be_silent()
-    entry, signature = _listed(text)[number]
+    entry, signature = _listed_signatures(text)[number]
     return compiler().prepare(entry.compiled, signature)
 
 
 @cache
-def _listed(text: str) -> Any:
+def _listed_signatures(text: str) -> Any:
     from .runtime import signatures
     from .runtime.compile import compiler
 

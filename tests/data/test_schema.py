@@ -251,7 +251,7 @@ def test_columns_of_which_nothing_is_known_have_places_of_their_own():
     assert schema_from_dict(data).all_columns.names == ("a", "b", "c")
     assert schema_from_dict(data).to_dict() == data
     data["unknown"][1]["place"] = 1
-    with pytest.raises(ValueError, match=r"unknown\[1\].place: expected an integer from 2 to 2, got 1"):
+    with pytest.raises(ValueError, match=r"unknown\[1\].place: expected a whole number from 2 to 2, got 1"):
         schema_from_dict(data)
 
 

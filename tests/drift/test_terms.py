@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.drift.terms import Term, deviance, fitted
+from jointforest.drift.compare import CellTest, deviance, fitted
 from tests.oracle.drift import log_odds
 
 
@@ -49,7 +49,7 @@ def test_p_values_of_cells_are_hardly_too_small(mean: float, share: float) -> No
     random = np.random.default_rng(1)
     rows = random.poisson(mean, 30).astype(float)
     trend = np.repeat(np.arange(5.0), 6)[:, None] * np.tile(np.arange(6.0), 5)[:, None]
-    term = Term(rows, np.full(30, share), _design((5, 6)), trend)
+    term = CellTest(rows, np.full(30, share), _design((5, 6)), trend)
     new = random.binomial(rows.astype(int), share, (4_000, 30)).astype(float)
     p = term.p_values(new)
     for level in (0.1, 0.01):
@@ -60,5 +60,5 @@ def test_p_values_of_cells_are_hardly_too_small(mean: float, share: float) -> No
 
 def test_no_freedom_gives_no_evidence() -> None:
     rows = np.array([5.0, 0.0, 0.0])
-    term = Term(rows, np.full(3, 0.5), np.ones((3, 1)))
+    term = CellTest(rows, np.full(3, 0.5), np.ones((3, 1)))
     assert term.p_value(np.array([[2.0, 0.0, 0.0]]))[0] == 1.0

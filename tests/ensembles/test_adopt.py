@@ -36,7 +36,7 @@ from jointforest.ensembles.adopt import (
 )
 from jointforest.learners.generative.from_sklearn import adopt, read_forest
 from jointforest.learners.generative.targets import Training, read_training
-from jointforest.models.box_forest.check import check_trees
+from jointforest.models.box_forest.files import check_trees
 from jointforest.models.box_forest.structure import leaf_boxes, with_weights
 from jointforest.runtime.threads import use_jobs
 

@@ -194,11 +194,12 @@ def test_a_broken_relation_is_named_and_judged_on_its_line() -> None:
     joint = jf.fit(flights, budget="fast", rules="off", random_state=0)
     found = joint.fitted_by.statements  # type: ignore[union-attr]
     assert found is not None
-    rule = next(one for one in found.wrong if "holds given" in one.text)
-    assert rule.text == "P(dep_time -> minute holds given dep_time)"
-    drawn = joint.sample(4_000, 0)
+    rule = next(one for one in found.wrong if one.is_rule)
+    assert rule.text == "P(dep_time -> minute holds)"
+    drawn = joint.sample(20_000, 0)
+    drawn = drawn[drawn["dep_time"].isin(flights["dep_time"])]  # the rows say nothing of other times
     holds = float((drawn["dep_time"] % 100 == drawn["minute"]).mean())
-    assert rule.rows == 1.0 and rule.joint < 0.6 and abs(rule.joint - holds) < 0.2
+    assert rule.rows == 1.0 and rule.joint < 0.6 and abs(rule.joint - holds) < 0.05
     assert found.wrong[0] is rule and str(rule) in str(joint.fitted_by)
     fidelity = jf.fidelity(joint, flights, only=["told_apart", "statements"], random_state=0)
     lines = [line for line in str(fidelity).splitlines() if str(rule) in line]

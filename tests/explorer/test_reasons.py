@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from jointforest.explorer import questions
-from jointforest.explorer.questions import answer, game_shapley
+from jointforest.explorer.questions import answer
 from jointforest.explorer.shown import ShownJoint
+from jointforest.inference.shapley.game import make_plan
 
 from . import tables
 
@@ -52,16 +53,21 @@ def test_amounts_are_shapley_values_of_the_posterior(name: str, column: str) -> 
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_of_many_pieces_orders_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    def value(some: frozenset[int]) -> float:
-        return sum(some) + (3.0 if {0, 2} <= some else 0.0)
-
-    exact, _, _ = game_shapley(4, value)
-    np.testing.assert_allclose(exact, by_orders(value, 4))
+def test_of_many_pieces_subsets_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates add up to the change of the prediction, and are near the exact amounts."""
+    joint = tables.hidden()
+    shown = ShownJoint(joint)
+    text = " and ".join([*SAID.values(), "member = True"])
+    body = {"evidence": {"text": text}, "column": joint.columns.index("x")}
+    exact = answer(shown, "reasons", body)[1]
     monkeypatch.setattr(questions, "EXACT", 2)
-    drawn, base, everyone = game_shapley(4, value)
-    assert base + drawn.sum() == pytest.approx(everyone)
-    np.testing.assert_allclose(drawn, exact, atol=1.0)
+    monkeypatch.setattr(questions, "make_plan", lambda p, m, seed: make_plan(p, 14, seed))
+    found = answer(shown, "reasons", body)[1]
+    assert exact["is_exact"] and not found["is_exact"]
+    amounts, wanted = ({step["name"]: step["by"] for step in of["steps"]} for of in (found, exact))
+    assert found["base"] + sum(amounts.values()) == pytest.approx(found["value"])
+    largest = max(map(abs, wanted.values()))
+    assert amounts == pytest.approx(wanted, abs=0.5 * largest)
 
 
 def test_without_evidence_on_another_column_it_says_so() -> None:

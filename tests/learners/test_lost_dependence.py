@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.evaluation.misfit import _cuts, lost_pairs
+from jointforest.evaluation.misfit import _ends_of_classes, lost_pairs
 from jointforest.learners.base import read_training_rows
 from jointforest.learners.joint_tree import joint_tree
 from jointforest.runtime.threads import use_jobs
@@ -208,10 +208,10 @@ def test_threads_change_nothing() -> None:
 
 def test_cuts() -> None:
     heap = np.r_[np.arange(10.0), np.full(90, 10.0)]
-    assert [int((np.searchsorted(_cuts(heap, 8), heap) == k).sum()) for k in range(2)] == [10, 90]
-    assert np.bincount(np.searchsorted(_cuts(np.arange(80.0), 8), np.arange(80.0))).tolist() == [10] * 8
-    assert len(_cuts(np.full(5, np.nan), 8)) == 0
-    assert len(np.unique(np.searchsorted(_cuts(np.full(5, 3.0), 8), np.full(5, 3.0)))) == 1
+    assert [int((np.searchsorted(_ends_of_classes(heap, 8), heap) == k).sum()) for k in range(2)] == [10, 90]
+    assert np.bincount(np.searchsorted(_ends_of_classes(np.arange(80.0), 8), np.arange(80.0))).tolist() == [10] * 8
+    assert len(_ends_of_classes(np.full(5, np.nan), 8)) == 0
+    assert len(np.unique(np.searchsorted(_ends_of_classes(np.full(5, 3.0), 8), np.full(5, 3.0)))) == 1
 
 
 WIDE = pd.DataFrame({f"x{k}": np.arange(20.0) * k for k in range(700)})

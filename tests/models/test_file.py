@@ -21,7 +21,7 @@ from safetensors import safe_open
 from jointforest.data.schema import Schema
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.check import DERIVED_FIELDS, PIECE_FIELDS, check_forest
+from jointforest.models.box_forest.files import DERIVED_FIELDS, PIECE_FIELDS, check_forest
 from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest, Trees, leaf_boxes
 from jointforest.models.file import ModelFileError

@@ -18,7 +18,7 @@ import pytest
 from jointforest.data.evidence import build
 from jointforest.models import file as store
 from jointforest.models.box_forest.box_forest import BoxForest
-from jointforest.models.box_forest.check import check_forest
+from jointforest.models.box_forest.files import check_forest
 from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest
 from jointforest.models.file import ModelFileError

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jointforest.inference.uncertainty import Uncertainty
+from jointforest.inference.support import Uncertainty
 from jointforest.plot.robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
 
 matplotlib.use("Agg")

@@ -49,7 +49,7 @@ def _answer(model: Distribution, query: Query, posterior: Posterior) -> Any:
     if query.column is not None and query.other is not None:
         return {"Cov": posterior.cov, "Corr": posterior.corr}[query.function](query.column, query.other)
     if query.function == "logp":
-        return _log_density(posterior, query)
+        return _log_density_of_event(posterior, query)
     if query.column is None:
         return posterior.probability(dict(query.event))
     if query.function == "P":
@@ -96,7 +96,7 @@ def _comparison(posterior: Posterior, query: Query) -> Estimate:
     return Estimate(share * estimate.value, share * estimate.standard_error, estimate.method)
 
 
-def _log_density(posterior: Posterior, query: Query) -> float:
+def _log_density_of_event(posterior: Posterior, query: Query) -> float:
     """log p(event | evidence), values counted by their density."""
     check_hard(dict(query.event))
     posterior.check()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..models import arrow
+from ..models.file import from_arrow as model_from_arrow
 from ..models.file import load_model
 from ..models.forde import read_forde
 from ..models.history.history_model import HistoryModel
@@ -38,7 +38,7 @@ def from_arrow(tables: Mapping[str, Any]) -> Joint:
     >>> jf.from_arrow(joint.to_arrow()).n_leaves == joint.n_leaves
     True
     """
-    return Joint(arrow.from_arrow(tables))
+    return Joint(model_from_arrow(tables))
 
 
 def from_forde(folder: str | os.PathLike[str]) -> Joint:
@@ -172,10 +172,10 @@ def mix(joints: Sequence[Any], weights: Any = None) -> Joint:
                 hint = "; joints of histories cannot be mixed: learn one from all subjects"
             raise TypeError(f"mix: expected joints, got {type(joint).__name__} at place {k}{hint}")
         _need_equal(joints[0], joint, k)
-    return Joint(mix_models([joint.distribution for joint in joints], _weights(weights, len(joints))))
+    return Joint(mix_models([joint.distribution for joint in joints], _shares_of_weights(weights, len(joints))))
 
 
-def _weights(given: Any, n: int) -> np.ndarray:
+def _shares_of_weights(given: Any, n: int) -> np.ndarray:
     """The weights as shares."""
     if given is None:
         return np.full(n, 1.0 / n)

@@ -11,7 +11,7 @@ from ..data.frames import check_weights, encode, warn_unseen
 from ..ensembles.evaluate import apply_link, raw
 from ..ensembles.evaluate import encode_features as encode_for
 from ..ensembles.read import read_ensemble
-from ..inference.expectation.by_draws import Answers, expected_by_draws
+from ..inference.expectation.by_draws import Drawn, expected_by_draws
 from ..inference.expectation.expectation import MatchedRows, expected, expected_answer, knows_splits, spread, with_table
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
 from ..inference.refit.refit import refit_values, targets
@@ -222,9 +222,9 @@ class ExpectedPredictor:
         """
         rows = self._rows(X)
         if self._matched is None:
-            return _flat(np.sqrt(self._drawn(rows).variance))
+            return _flat_answers(np.sqrt(self._drawn(rows).variance))
         variance = spread(self._ready(rows), rows, self.n_draws, seed_of(self.random_state))[1]
-        return _flat(np.sqrt(variance))
+        return _flat_answers(np.sqrt(variance))
 
     @threaded
     def standard_error(self, X: Any, method: str = "auto") -> np.ndarray:
@@ -277,8 +277,8 @@ class ExpectedPredictor:
         """
         rows = self._rows(X)
         if self._matched is None:
-            return _flat(self._drawn(rows).mean)
-        return _flat(expected(self._ready(rows), rows, self.tolerance)[0])
+            return _flat_answers(self._drawn(rows).mean)
+        return _flat_answers(expected(self._ready(rows), rows, self.tolerance)[0])
 
     @threaded
     def error_bound(self, X: Any) -> np.ndarray:
@@ -301,7 +301,7 @@ class ExpectedPredictor:
         """
         self.joint.distribution.forest_for("a certified bound of the error (see standard_error)")
         rows = self._rows(X)
-        return _flat(expected(self._ready(rows), rows, self.tolerance)[1])
+        return _flat_answers(expected(self._ready(rows), rows, self.tolerance)[1])
 
     @threaded
     def refit(
@@ -460,7 +460,7 @@ class ExpectedPredictor:
             base = nothing(value, len(schema.names))
         else:
             value = conditional(rows, features.column, self._expect_at(output, method, 1), seed)
-            many = conditional(_unknown(rows), features.column, self._expect_at(output, method, BASE_DRAWS), seed)
+            many = conditional(_unknown_row(rows), features.column, self._expect_at(output, method, BASE_DRAWS), seed)
             base = nothing(many, len(schema.names))
         solved = shapley_values(value, base, players.of_columns(len(schema.names)), known, n_coalitions, seed)
         outputs = self._output_names(len(solved.base))
@@ -540,8 +540,8 @@ class ExpectedPredictor:
         seed = seed_of(self.random_state)
         return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance)
 
-    def _drawn(self, rows: MatchedRows, method: str = "auto") -> Answers:
-        """Answers under a joint that is not one forest."""
+    def _drawn(self, rows: MatchedRows, method: str = "auto") -> Drawn:
+        """Drawn under a joint that is not one forest."""
         seed = seed_of(self.random_state)
         return expected_by_draws(self._features, self.joint.distribution, rows, method, self.n_draws, seed)
 
@@ -583,11 +583,11 @@ class ExpectedPredictor:
         return matched
 
 
-def _flat(x: np.ndarray) -> np.ndarray:
+def _flat_answers(x: np.ndarray) -> np.ndarray:
     return x[:, 0] if x.shape[1] == 1 else x
 
 
-def _unknown(rows: MatchedRows) -> MatchedRows:
+def _unknown_row(rows: MatchedRows) -> MatchedRows:
     """One row of which nothing is known."""
     d, f = rows.evidence.value.shape[1], rows.X.shape[1]
     return MatchedRows(Evidence.nothing(d), np.full((1, f), np.nan), np.zeros((1, f), bool))

@@ -14,7 +14,7 @@ from ..data.conditions import check_hard, without_missing
 from ..data.discretization.base_density import cdf, levels, quantiles
 from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
 from ..data.history_rows import HistoryRows
-from ..models.history.columns import GAP, Coded, Coding, frame_of
+from ..models.history.columns import GAP, CodedCells, Coding, frame_of
 from ..models.history.history_model import HistoryModel, draw_values
 from ..models.history.records import Histories, SubjectAnswers
 from ..runtime.parameters import check_number
@@ -177,13 +177,13 @@ class Forecast:
     def _quantiles(self, column: str, q: np.ndarray) -> np.ndarray:
         """Quantiles of a number or date, (n, steps, k)."""
         if self._is_time(column):
-            return self._as_times(_quantiles(self._times(), q))
+            return self._as_times(_draw_quantiles(self._times(), q))
         j, coding = self._find(column)
         if coding.column.is_categorical:
             raise ValueError(f"column {column!r} has levels and no quantiles; ask proba")
         n = len(self.subjects)
         if self._needs_draws(coding):
-            return coding.column.values(_quantiles(self._values(j), q))
+            return coding.column.values(_draw_quantiles(self._values(j), q))
         weights = self._marginal[:, :, j, 1 : coding.n_codes].reshape(n * self.steps, -1)
         return coding.column.values(quantiles(coding.scale, weights, q).reshape(n, self.steps, -1))
 
@@ -315,7 +315,7 @@ class _Last:
 
 
 def make_forecast(
-    model: HistoryModel, rows: HistoryRows, X: np.ndarray, coded: Coded, steps: int, n_draws: int, seed: int
+    model: HistoryModel, rows: HistoryRows, X: np.ndarray, coded: CodedCells, steps: int, n_draws: int, seed: int
 ) -> Forecast:
     """The forecast of the next rows of subjects: see `HistoryJoint.forecast`."""
     histories, d = coded.histories, len(model.columns.rows)
@@ -357,7 +357,7 @@ def make_forecast(
 def _last_cells(
     model: HistoryModel,
     histories: Histories,
-    coded: Coded,
+    coded: CodedCells,
     subjects: tuple[int, int],
     found: SubjectAnswers,
     n_draws: int,
@@ -417,7 +417,7 @@ def _mean(x: np.ndarray) -> np.ndarray:
         return np.asarray(np.where(known, x, 0.0).sum(axis=1) / known.sum(axis=1))
 
 
-def _quantiles(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+def _draw_quantiles(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Quantiles over draws, (n, steps, k); NaN where all are missing."""
     ordered = np.sort(x, axis=1)
     known = (~np.isnan(x)).sum(axis=1)

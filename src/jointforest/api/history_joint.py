@@ -21,7 +21,7 @@ from ..models.history.columns import (
     GAP,
     LENGTH_COLUMN,
     START,
-    Coded,
+    CodedCells,
     HistoryColumns,
     code_histories,
     first_known,
@@ -76,7 +76,7 @@ class Given(NamedTuple):
     rows: HistoryRows
     X: np.ndarray
     unseen: np.ndarray
-    coded: Coded
+    coded: CodedCells
 
 
 class HistoryJoint:
@@ -116,9 +116,9 @@ class HistoryJoint:
         self.model = model
 
     def __repr__(self) -> str:
-        constant = f"; constant: {_names(self.constant)}" if self.constant else ""
+        constant = f"; constant: {_few_of(self.constant)}" if self.constant else ""
         return (
-            f"HistoryJoint({int(self.model.length_counts.sum())} subjects{constant}; varying: {_names(self.varying)}; "
+            f"HistoryJoint({int(self.model.length_counts.sum())} subjects{constant}; varying: {_few_of(self.varying)}; "
             f"{self.model.n_trees} trees, {self.model.n_leaves} leaves)"
         )
 
@@ -647,5 +647,5 @@ def times_of(begin: np.ndarray, gap: np.ndarray, is_first: np.ndarray, columns: 
     return np.asarray(begin + total - total[first])
 
 
-def _names(names: tuple[str, ...], most: int = 4) -> str:
+def _few_of(names: tuple[str, ...], most: int = 4) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

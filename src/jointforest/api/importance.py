@@ -120,7 +120,7 @@ def sage(
     >>> found.feature_names, bool(found.values[1] > found.values[0] > 0)
     (('bill_length_mm', 'flipper_length_mm'), True)
     """
-    ask = _asked(model, joint, X, groups, n_coalitions, n_draws, random_state)
+    ask = _ask(model, joint, X, groups, n_coalitions, n_draws, random_state)
     base = nothing(ask.many, ask.known.shape[1])
     loss, truth = _truth(model, loss, y, len(ask.known), base.mean.shape[1])
     at_base = loss_of(loss, np.repeat(base.mean, len(truth), axis=0), truth)
@@ -185,7 +185,7 @@ def conditional_importance(
     (0.0, True)
     """
     check_number("n_repeats", n_repeats, 1, whole=True)
-    ask = _asked(model, joint, X, groups, None, 2, random_state)
+    ask = _ask(model, joint, X, groups, None, 2, random_state)
     n, d = ask.cells.shape
     seeds = np.random.SeedSequence(ask.seed).generate_state(len(ask.players.names) + 1, np.uint64) >> np.uint64(2)
 
@@ -216,7 +216,7 @@ class _Ask(NamedTuple):
     seed: int
 
 
-def _asked(model: Any, joint: Any, X: Any, groups: Any, n_coalitions: Any, n_draws: Any, random_state: Any) -> _Ask:
+def _ask(model: Any, joint: Any, X: Any, groups: Any, n_coalitions: Any, n_draws: Any, random_state: Any) -> _Ask:
     """Check the arguments of an importance and make what it asks of the model."""
     need_joint(joint, "joint: expected a Joint")
     if (n := read(X).n) < 2:

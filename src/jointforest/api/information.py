@@ -26,10 +26,10 @@ Names = str | Sequence[str]
 
 def entropy(model: Distribution, of: Names, given: Names | None, n_samples: int, random_state: Any) -> Estimate:
     """See `Joint.entropy`; no names are all columns that are not given."""
-    known = _numbers(model.schema, () if given is None else given, "given")
-    asked = _numbers(model.schema, of, "columns") or [j for j in range(len(model.schema.names)) if j not in known]
-    first, last = _apart(model.schema, [asked, known])
-    v, draws = view(model.given_known(asked + known), tuple(asked + known)), _draws(n_samples, random_state)
+    known = _places(model.schema, () if given is None else given, "given")
+    asked = _places(model.schema, of, "columns") or [j for j in range(len(model.schema.names)) if j not in known]
+    first, last = _places_of_sets(model.schema, [asked, known])
+    v, draws = view(model.given_known(asked + known), tuple(asked + known)), _number_and_seed(n_samples, random_state)
     if not asked:
         raise ValueError("entropy: every column is given; name at least one that is not")
     if not known:
@@ -44,21 +44,21 @@ def mutual_information(
     if bins is not None:
         return exact(of_bins(model.observe(build(model.schema)), a, b, given, bins))
     sides = (a, "a"), (b, "b"), (() if given is None else given, "given")
-    sets = [_numbers(model.schema, names, what) for names, what in sides]
+    sets = [_places(model.schema, names, what) for names, what in sides]
     if not sets[0] or not sets[1]:
         raise ValueError("mutual_information: name at least one column on either side")
-    first, second, last = _apart(model.schema, sets)
+    first, second, last = _places_of_sets(model.schema, sets)
     of = tuple(j for numbers in sets for j in numbers)
     v = view(model.given_known(of), of)
-    return entropies.mutual_information(v, first, second, last, *_draws(n_samples, random_state))
+    return entropies.mutual_information(v, first, second, last, *_number_and_seed(n_samples, random_state))
 
 
 def of_bins(state: PosteriorState, a: Names, b: Names, given: Names | None, bins: int) -> float:
     """Mutual information of two columns, numbers in bins of equal probability; see `Joint.mutual_information`."""
     check_number("bins", bins, 2, whole=True, text="an integer of at least 2")
     schema = state.distribution.schema
-    sets = [_numbers(schema, names, what) for names, what in ((a, "a"), (b, "b"), (given or (), "given"))]
-    _apart(schema, sets)
+    sets = [_places(schema, names, what) for names, what in ((a, "a"), (b, "b"), (given or (), "given"))]
+    _places_of_sets(schema, sets)
     if [len(one) for one in sets] != [1, 1, 0]:
         raise ValueError("mutual_information: bins are of two columns; name one on either side, and none given")
     columns = [sets[0][0], sets[1][0]]
@@ -74,7 +74,7 @@ def divergence(
     shared = _shared(model.schema, other.schema, columns)
     theirs = [other.schema.index(model.schema.names[j]) for j in shared if model.schema.names[j] in other.schema.names]
     p, q = views(model.given_known(shared), other.given_known(theirs), shared)
-    return MEASURES[measure](p, q, tuple(range(len(p.number))), *_draws(n_samples, random_state))
+    return MEASURES[measure](p, q, tuple(range(len(p.number))), *_number_and_seed(n_samples, random_state))
 
 
 def compare(model: Distribution, other: Distribution, columns: Names | None) -> dict[str, ColumnDistance]:
@@ -87,7 +87,7 @@ def compare(model: Distribution, other: Distribution, columns: Names | None) -> 
 def _shared(ours: Schema, theirs: Schema, columns: Names | None) -> tuple[int, ...]:
     """Numbers of the columns to compare: those named, else all, which both must have."""
     if columns is not None:
-        named = _numbers(ours, columns, "columns")
+        named = _places(ours, columns, "columns")
         if not named:
             raise ValueError("columns: name at least one, or leave it out to compare all")
         return tuple(named)
@@ -97,7 +97,7 @@ def _shared(ours: Schema, theirs: Schema, columns: Names | None) -> tuple[int, .
     return tuple(range(len(ours.names)))
 
 
-def _numbers(schema: Schema, names: Names, what: str) -> list[int]:
+def _places(schema: Schema, names: Names, what: str) -> list[int]:
     """Numbers of named columns, each once."""
     if not isinstance(names, str) and (not isinstance(names, Iterable) or isinstance(names, Mapping)):
         raise ValueError(f"{what} must be the name of a column, or a list of names, got {names!r}")
@@ -108,7 +108,7 @@ def _numbers(schema: Schema, names: Names, what: str) -> list[int]:
     return numbers
 
 
-def _apart(schema: Schema, sets: list[list[int]]) -> list[tuple[int, ...]]:
+def _places_of_sets(schema: Schema, sets: list[list[int]]) -> list[tuple[int, ...]]:
     """Places of each set's columns when all stand in a row; a ValueError if two sets share one."""
     flat = [j for numbers in sets for j in numbers]
     if len(set(flat)) < len(flat):
@@ -118,7 +118,7 @@ def _apart(schema: Schema, sets: list[list[int]]) -> list[tuple[int, ...]]:
     return [tuple(range(first, last)) for first, last in zip(at[:-1].tolist(), at[1:].tolist(), strict=True)]
 
 
-def _draws(n_samples: Any, random_state: Any) -> tuple[int, int]:
+def _number_and_seed(n_samples: Any, random_state: Any) -> tuple[int, int]:
     """Number of draws, and the seed."""
     check_number("n_samples", n_samples, 4, whole=True, text="an integer of at least 4")
     return int(n_samples), seed_of(random_state)

@@ -19,20 +19,18 @@ from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
 from ..data.schema import Schema, as_levels, snap
 from ..inference.check.result import Check, Repair, check
-from ..inference.counterfactual.counterfactual import counterfactual
-from ..inference.counterfactual.result import Counterfactuals
+from ..inference.counterfactual.counterfactual import Counterfactuals, counterfactual
 from ..inference.explanation.explain import Explanation, reverse
 from ..inference.explanation.tree_text import tree_text
 from ..inference.information.divergence import ColumnDistance
 from ..inference.information.projection import Estimate
 from ..inference.sampling import impute_by_draws
-from ..inference.uncertainty import Uncertainty, uncertainty
-from ..models.arrow import to_arrow
+from ..inference.support import Uncertainty, uncertainty
 from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
-from ..models.file import save_model
+from ..models.file import save_model, to_arrow
 from ..models.forde import write_forde
 from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded

@@ -50,7 +50,7 @@ def pair(state: PosteriorState, a: str, b: str, bins: int) -> Pair:
     j, k = schema.index(a), schema.index(b)
     first, second = schema.columns[j], schema.columns[k]
     state = _given_known(state, [j, k]).observe(state.evidence)
-    cuts = [_cuts(state, i, schema.columns[i], int(bins)) for i in (j, k)]
+    cuts = [_cuts_between_bins(state, i, schema.columns[i], int(bins)) for i in (j, k)]
     # p(a in bin, b in bin) = p(a in bin) p(b in bin | a in bin): the bins of a are rows of evidence
     rows = intersect(schema, state.evidence, {a: PerRow(tuple(conditions_of_bins(first, cuts[0])))})
     with np.errstate(invalid="ignore"):
@@ -64,10 +64,10 @@ def pair(state: PosteriorState, a: str, b: str, bins: int) -> Pair:
         inside = np.diff(below, axis=1, prepend=0.0, append=1.0)
     probability = np.zeros((len(share), inside.shape[1]))
     probability[possible] = share[possible, None] * np.maximum(inside, 0.0)
-    return Pair(_shown(first, cuts[0]), _shown(second, cuts[1]), probability)
+    return Pair(_pair_cuts(first, cuts[0]), _pair_cuts(second, cuts[1]), probability)
 
 
-def _cuts(state: PosteriorState, j: int, column: Column, bins: int) -> np.ndarray:
+def _cuts_between_bins(state: PosteriorState, j: int, column: Column, bins: int) -> np.ndarray:
     """Cuts between the bins of a column of numbers, on a grid between cells; none of a column of levels."""
     if column.is_categorical:
         return np.empty(0)
@@ -76,7 +76,7 @@ def _cuts(state: PosteriorState, j: int, column: Column, bins: int) -> np.ndarra
     return edges[1:-1] if len(edges) > 2 else edges[-1:]
 
 
-def _shown(column: Column, cuts: np.ndarray) -> Any:
+def _pair_cuts(column: Column, cuts: np.ndarray) -> Any:
     return column.levels if column.is_categorical else column.values(cuts)
 
 
@@ -88,8 +88,8 @@ _JUDGED = 1_000
 
 def mean_of_sum(state: PosteriorState, of: Sum) -> np.ndarray:
     """Mean of a sum of columns, (n,); of the difference of two dates timedelta64."""
-    is_time, origin = _times(state.distribution.schema, of)
-    columns, c = _numbers(state.distribution.schema, of)
+    is_time, origin = _times_of_column(state.distribution.schema, of)
+    columns, c = _numbers_of_sum(state.distribution.schema, of)
     state = state.knowing(columns)
     mean = np.column_stack([state.center(j) for j in columns])
     seconds = mean @ c + of.constant + origin
@@ -99,8 +99,8 @@ def mean_of_sum(state: PosteriorState, of: Sum) -> np.ndarray:
 def variance_of(state: PosteriorState, of: Sum) -> np.ndarray:
     """Variance of a sum of columns, (n,); of dates in seconds squared."""
     schema = state.distribution.schema
-    _times(schema, of)
-    columns, c = _numbers(schema, of)
+    _times_of_column(schema, of)
+    columns, c = _numbers_of_sum(schema, of)
     covariance = comparison.mean_and_covariance(state, columns)[1]
     return np.maximum(np.einsum("i,nij,j->n", c, covariance, c), 0.0)
 
@@ -108,7 +108,7 @@ def variance_of(state: PosteriorState, of: Sum) -> np.ndarray:
 def deviation_of(state: PosteriorState, of: Sum) -> np.ndarray:
     """Standard deviation of a sum of columns, (n,); of dates timedelta64."""
     deviation = np.sqrt(variance_of(state, of))
-    return seconds_apart(deviation) if _times(state.distribution.schema, of)[0] else deviation
+    return seconds_apart(deviation) if _times_of_column(state.distribution.schema, of)[0] else deviation
 
 
 def covariance_of(state: PosteriorState, a: str, b: str) -> np.ndarray:
@@ -194,8 +194,8 @@ def _relation(schema: Schema, asked: Comparison) -> comparison.Relation | compar
         if not all(column.is_categorical for column in columns):
             raise _not_numbers(columns, f"of {asked}")
         return comparison.Levels(schema.index(a), schema.index(b), asked.op)
-    _, origin = _times(schema, of)
-    names, c = _numbers(schema, of)
+    _, origin = _times_of_column(schema, of)
+    names, c = _numbers_of_sum(schema, of)
     return comparison.Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
 
 
@@ -212,11 +212,11 @@ def _columns_of(relation: comparison.Relation | comparison.Levels) -> tuple[int,
     return (relation.a, relation.b) if isinstance(relation, comparison.Levels) else relation.column
 
 
-def _numbers(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:
+def _numbers_of_sum(schema: Schema, of: Sum) -> tuple[list[int], np.ndarray]:
     return [schema.index(name) for _, name in of.terms], np.array([c for c, _ in of.terms])
 
 
-def _times(schema: Schema, of: Sum) -> tuple[bool, float]:
+def _times_of_column(schema: Schema, of: Sum) -> tuple[bool, float]:
     """Whether a sum is a difference of dates, and the seconds that their origins add to it."""
     columns = [schema[name] for _, name in of.terms]
     for column in columns:

@@ -434,7 +434,7 @@ def shapley(
             raise ValueError(f"interventional: of the column {predict!r} only conditional values are defined")
         columns = [j for j in columns if j != target]
         players = find_players(joint.distribution, columns, groups, n_coalitions, seed)
-        return _of_column(joint.distribution, target, values, players, n_coalitions, seed)
+        return _posterior_shapley(joint.distribution, target, values, players, n_coalitions, seed)
     players = find_players(joint.distribution, columns, groups, n_coalitions, seed)
     function = on_frames(predict, schema, columns)
     needed = np.zeros(len(schema.names), bool)
@@ -456,7 +456,7 @@ def shapley(
     return to_result(solved, players, schema, values, tuple(map(str, range(K))) if K > 1 else (), K > 1)
 
 
-def _of_column(
+def _posterior_shapley(
     model: Distribution, j: int, values: np.ndarray, players: game.Players, n_coalitions: int | None, seed: int
 ) -> ShapleyValues:
     """Values of the posterior of column j: of the probabilities of its levels, or of its mean."""
@@ -502,7 +502,7 @@ def on_frames(predict: Callable[[Any], Any], schema: Schema, columns: list[int])
             given = frame[:, places]
         else:
             given = frame[labels] if schema.frame == "pandas" else frame.select(labels)
-        answer = _checked(predict(given), int(possible.sum()))
+        answer = _checked_answer(predict(given), int(possible.sum()))
         width = answer.shape[1]
         out = np.full((len(rows), width), np.nan)
         out[possible] = answer
@@ -511,7 +511,7 @@ def on_frames(predict: Callable[[Any], Any], schema: Schema, columns: list[int])
     return function
 
 
-def _checked(answer: Any, n: int) -> np.ndarray:
+def _checked_answer(answer: Any, n: int) -> np.ndarray:
     """What the function gave for n rows, as (n, K)."""
     answer = np.asarray(answer)
     if answer.ndim not in (1, 2) or len(answer) != n or answer.dtype.kind not in "fiub":

@@ -37,7 +37,7 @@ def column_in_words(state: PosteriorState, j: int) -> str:
     if math.isnan(state.background_weight()[0]):
         return "the evidence has probability 0"
     if column.is_categorical:
-        return _levels(column, state.level_probabilities(j)[0])
+        return _level_lines(column, state.level_probabilities(j)[0])
     mean = float(state.moments(j)[0][0])
     low, high = state.quantile(j, _TAILS)[0].tolist()
     if not all(map(math.isfinite, (mean, low, high))):
@@ -49,7 +49,7 @@ def column_in_words(state: PosteriorState, j: int) -> str:
     return _in_numbers(column, _Spread(mean, low, high, True), *ends)
 
 
-def _levels(column: Column, share: np.ndarray) -> str:
+def _level_lines(column: Column, share: np.ndarray) -> str:
     best = np.argsort(-share, kind="stable")[:_LISTED].tolist()
     said = ", ".join(f"{shortened_text(str(column.levels[k]))} {percent(float(share[k]))}" for k in best)
     others = len(share) - len(best)
@@ -107,8 +107,8 @@ def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
         drawn = _draws(nothing)
         missing = np.nan_to_num(nothing.missing_probabilities(wanted)).tolist()
         for j, share in zip(wanted, missing, strict=True):
-            edges = _edges(nothing, j, drawn)
-            kept[j] = _Prior(edges, _mass(nothing, j, edges, drawn), _spread(nothing, j, drawn), float(share))
+            edges = _bin_ends(nothing, j, drawn)
+            kept[j] = _Prior(edges, _shown_masses(nothing, j, edges, drawn), _middle(nothing, j, drawn), float(share))
     return [kept[j] for j in columns]
 
 
@@ -117,7 +117,7 @@ def _cost(model: Distribution) -> float:
     return max(component.density_cost() for component in model.components)
 
 
-def _edges(nothing: PosteriorState, j: int, drawn: np.ndarray | None) -> np.ndarray:
+def _bin_ends(nothing: PosteriorState, j: int, drawn: np.ndarray | None) -> np.ndarray:
     """Ends of a column's bins, the same whatever the evidence; none of levels."""
     column, most = nothing.distribution.schema.columns[j], MANY if _cost(nothing.distribution) <= LARGE else FEW
     if column.is_categorical:
@@ -134,7 +134,7 @@ def _draws(state: PosteriorState) -> np.ndarray | None:
     return sample(model, state.evidence, _DRAWS, 0)
 
 
-def _mass(state: PosteriorState, j: int, edges: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
+def _shown_masses(state: PosteriorState, j: int, edges: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
     """Masses of a column's bins, or levels: the joint's own, of a large forest those of draws."""
     if drawn is None or not len(edges) or _cost(state.distribution) <= LARGE:
         return np.maximum(histogram(state, j, edges)[0], 0.0)
@@ -183,10 +183,10 @@ def posterior_html(
     cards = []
     least = 1e-300 if _cost(state.distribution) <= LARGE else 0.5 / _DRAWS  # a bin without a draw is not impossible
     for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
-        mass = _mass(state, j, prior.edges, drawn)
+        mass = _shown_masses(state, j, prior.edges, drawn)
         is_known = not math.isnan(state.evidence.value[0, j]) or regions[j] >= 0
-        aside = "known" if is_known else _moved(mass, prior.mass, least)
-        now, was = (mass, _spread(state, j, drawn)), (prior.mass, prior.spread)
+        aside = "known" if is_known else _how_far_moved(mass, prior.mass, least)
+        now, was = (mass, _middle(state, j, drawn)), (prior.mass, prior.spread)
         cards.append(html.card(column.name, aside, *_picture(column, prior.edges, now, was, SOME), is_known=is_known))
     scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
     lines.append(html.legend("given the evidence", "without evidence", scales))
@@ -201,9 +201,9 @@ def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool)
         return html.view_html(title, [column_in_words(state, j)], [])
     (prior,) = _priors(state.distribution, [j])
     drawn = _draws(state) if _cost(state.distribution) > LARGE else None
-    mass = _mass(state, j, prior.edges, drawn)
+    mass = _shown_masses(state, j, prior.edges, drawn)
     before = (prior.mass, prior.spread) if has_evidence else None
-    body, footer = _picture(column, prior.edges, (mass, _spread(state, j, drawn)), before, _LEVELS)
+    body, footer = _picture(column, prior.edges, (mass, _middle(state, j, drawn)), before, _LEVELS)
     lines = [html.legend("given the evidence", "without evidence")] if has_evidence else []
     left = _left_out(len(mass) - _LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, _LEVELS) else ""
     return html.view_html(title, lines, [html.card(column.name, column.kind, body, footer)], left)
@@ -261,7 +261,7 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
     return html.table_html(rows)
 
 
-def _spread(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:
+def _middle(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:
     """Mean and interval of a column: of draws, or without any the joint's own; None of levels."""
     if state.distribution.schema.columns[j].is_categorical:
         return None
@@ -272,7 +272,7 @@ def _spread(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread 
     return _Spread(float(drawn[:, j].mean()), low, high, False)
 
 
-def _moved(mass: np.ndarray, before: np.ndarray, least: float) -> str:
+def _how_far_moved(mass: np.ndarray, before: np.ndarray, least: float) -> str:
     """How far the evidence moved a column; without evidence no bin counts as less than ``least``."""
     bits = divergence_bits(mass, before, least)
     return f"moved {bits:.2f} bits" if bits >= 0.005 else ""

@@ -23,7 +23,7 @@ def percent(share: float | None) -> str:
         return "<0.1%"
     if 0.9995 < share < 1.0:
         return ">99.9%"
-    return f"{_rounded(100 * Decimal(repr(float(share))), 1)}%"
+    return f"{_rounded_decimal(100 * Decimal(repr(float(share))), 1)}%"
 
 
 def number_writer(low: float, high: float, step: float = 0.0, of_means: bool = False) -> Callable[[float], str]:
@@ -41,7 +41,7 @@ def number_writer(low: float, high: float, step: float = 0.0, of_means: bool = F
         number = Decimal(repr(float(x)))
         if is_far:
             return _scientific(number)
-        text = f"{_rounded(number, digits):z{comma}f}"
+        text = f"{_rounded_decimal(number, digits):z{comma}f}"
         return signed(text.rstrip("0").rstrip(".") if "." in text else text)
 
     return write
@@ -52,7 +52,7 @@ def signed(text: str) -> str:
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
-def _rounded(number: Decimal, digits: int) -> Decimal:
+def _rounded_decimal(number: Decimal, digits: int) -> Decimal:
     return number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
 
 
@@ -61,7 +61,7 @@ def _scientific(number: Decimal) -> str:
     if not number:
         return "0E0"
     power = number.adjusted()
-    mantissa = _rounded(number.scaleb(-power), 3)
+    mantissa = _rounded_decimal(number.scaleb(-power), 3)
     if abs(mantissa) >= 10:
         mantissa, power = mantissa / 10, power + 1
     text = f"{mantissa:f}".rstrip("0").rstrip(".")

@@ -42,10 +42,10 @@ def bar_svg(share: float, before: float | None = None) -> str:
     """A share as a bar, before the bar of what was known before; the full width is 100 %."""
     shapes = [f'<rect width="{BAR}" height="{THICK}" fill="{PRIOR_LINE}" fill-opacity="0.08"/>']
     if before is not None:
-        end = _short(BAR * min(max(before, 0.0), 1.0))
+        end = _px(BAR * min(max(before, 0.0), 1.0))
         shapes.append(f'<rect width="{end}" height="{THICK}" {_GHOST}/>')
     shapes.append(
-        f'<rect y="2" width="{_short(BAR * min(max(share, 0.0), 1.0))}" height="{THICK - 4}" fill="{POSTERIOR}"/>'
+        f'<rect y="2" width="{_px(BAR * min(max(share, 0.0), 1.0))}" height="{THICK - 4}" fill="{POSTERIOR}"/>'
     )
     if before is not None:
         shapes.append(f'<path d="M{end} 0V{THICK}" stroke="{PRIOR_LINE}" stroke-width="2"/>')
@@ -56,11 +56,11 @@ def step(start: float, end: float, low: float, high: float) -> str:
     """A step of a waterfall from start to end on an axis from low to high: teal upwards, orange downwards."""
     left, right = (STEP * (x - low) / max(high - low, 1e-300) for x in sorted((start, end)))
     colour = POSTERIOR if end >= start else LOWER
-    first = _short(STEP * (start - low) / max(high - low, 1e-300))
+    first = _px(STEP * (start - low) / max(high - low, 1e-300))
     return _svg(
         STEP + 1, THICK,
         [
-            f'<rect x="{_short(left)}" y="2" width="{_short(max(right - left, 1.0))}" height="{THICK - 4}" '
+            f'<rect x="{_px(left)}" y="2" width="{_px(max(right - left, 1.0))}" height="{THICK - 4}" '
             f'fill="{colour}"/>',
             f'<path d="M{first} 0V{THICK}" stroke="{PRIOR_LINE}" stroke-width="1.5"/>',
         ],
@@ -105,7 +105,7 @@ def histogram_svg(
     shapes = []
     if before is not None:
         shapes.append(f'<path d="{_outline(x, before, top)}" {_GHOST}/>')
-    shapes.append(f'<path d="{_bars(x, mass, top)}" fill="{POSTERIOR}"/>')
+    shapes.append(f'<path d="{_separate_bars(x, mass, top)}" fill="{POSTERIOR}"/>')
     if rows is not None:
         shapes.append(f'<path d="{_outline(x, rows, top)}" fill="none" stroke="currentColor"/>')
     tallest = int(np.argmax(mass))
@@ -116,17 +116,17 @@ def histogram_svg(
     shapes.append(f'<path d="M0 {base}H{WIDTH}" stroke="currentColor" stroke-opacity="0.5"/>')
     for one, y, colour in ((span_before, base + 9, PRIOR_LINE), (span, base + 5, POSTERIOR)):
         if one is not None:
-            ends = f"M{_short(WIDTH * one.low)} {y}H{_short(max(WIDTH * one.high, WIDTH * one.low + 2))}"
+            ends = f"M{_px(WIDTH * one.low)} {y}H{_px(max(WIDTH * one.high, WIDTH * one.low + 2))}"
             shapes.append(f'<path d="{ends}" stroke="{colour}" stroke-width="2"/>')
             if one.mean is not None and 0.0 <= one.mean <= 1.0:
-                shapes.append(f'<circle cx="{_short(WIDTH * one.mean)}" cy="{y}" r="3" fill="{colour}"/>')
+                shapes.append(f'<circle cx="{_px(WIDTH * one.mean)}" cy="{y}" r="3" fill="{colour}"/>')
     for is_there, arrow in zip(beyond, ("M0 {0}l-5 -4v8z", "M{1} {0}l5 -4v8z"), strict=True):
         if is_there:
             shapes.append(f'<path d="{arrow.format(base - 5, WIDTH)}" fill="currentColor" fill-opacity="0.5"/>')
     for at, words in ticks:
         anchor = "start" if at < 0.08 else "end" if at > 0.92 else "middle"
         shapes.append(
-            f'<text x="{_short(WIDTH * at)}" y="{base + 24}" text-anchor="{anchor}" font-size="11" '
+            f'<text x="{_px(WIDTH * at)}" y="{base + 24}" text-anchor="{anchor}" font-size="11" '
             f'fill="currentColor" fill-opacity="0.75">{escape(words)}</text>'
         )
     return _svg(WIDTH, base + 28, shapes, f'role="img" aria-label="{escape(f"histogram of {name}")}"')
@@ -143,22 +143,22 @@ def _top(mass: np.ndarray) -> tuple[float, bool]:
 def _outline(x: np.ndarray, mass: np.ndarray, top: float) -> str:
     """All bars as one area."""
     base = ABOVE + HEIGHT
-    steps = (f"V{_height(share, top)}H{_short(right)}" for share, right in zip(mass.tolist(), x[1:], strict=True))
+    steps = (f"V{_height(share, top)}H{_px(right)}" for share, right in zip(mass.tolist(), x[1:], strict=True))
     return f"M0 {base}{''.join(steps)}V{base}Z"
 
 
-def _bars(x: np.ndarray, mass: np.ndarray, top: float) -> str:
+def _separate_bars(x: np.ndarray, mass: np.ndarray, top: float) -> str:
     """The bars one by one, with a gap between them; those that are cut off have a slanting break."""
     base, found = ABOVE + HEIGHT, []
     gap = 0.6 if len(mass) <= 60 else 0.0
     for share, left, right in zip(mass.tolist(), (x[:-1] + gap).tolist(), (x[1:] - gap).tolist(), strict=True):
         if share <= 0.0:
             continue
-        sides = _short(left), _short(right)
+        sides = _px(left), _px(right)
         if share > top * (1.0 + 1e-9):
             low, high = ABOVE + 0.30 * HEIGHT, ABOVE + 0.22 * HEIGHT
-            found.append(f"M{sides[0]} {base}V{_short(low + 3)}L{sides[1]} {_short(low - 3)}V{base}Z")
-            found.append(f"M{sides[0]} {_short(high + 3)}V{ABOVE}H{sides[1]}V{_short(high - 3)}Z")
+            found.append(f"M{sides[0]} {base}V{_px(low + 3)}L{sides[1]} {_px(low - 3)}V{base}Z")
+            found.append(f"M{sides[0]} {_px(high + 3)}V{ABOVE}H{sides[1]}V{_px(high - 3)}Z")
         else:
             found.append(f"M{sides[0]} {base}V{_height(share, top)}H{sides[1]}V{base}Z")
     return "".join(found)
@@ -171,16 +171,16 @@ def _label(x: np.ndarray, k: int, words: str, height: float, is_small: bool) -> 
     anchor = "start" if at < 0.08 * WIDTH else "end" if at > 0.92 * WIDTH else "middle"
     at = x[k] if anchor == "start" else x[k + 1] if anchor == "end" else at
     return (
-        f'<text x="{_short(at)}" y="{_short(y)}" text-anchor="{anchor}" font-size="{9 if is_small else 11}" '
+        f'<text x="{_px(at)}" y="{_px(y)}" text-anchor="{anchor}" font-size="{9 if is_small else 11}" '
         f'fill="currentColor">{words}</text>'
     )
 
 
 def _height(share: float, top: float) -> str:
-    return _short(ABOVE + HEIGHT * (1.0 - min(share / top, 1.0)))
+    return _px(ABOVE + HEIGHT * (1.0 - min(share / top, 1.0)))
 
 
-def _short(x: float) -> str:
+def _px(x: float) -> str:
     return f"{x:z.1f}".removesuffix(".0")
 
 

@@ -22,15 +22,15 @@ def batches_of(source: Any) -> Batches:
     paths = _paths(source)
     if paths:
         return _of_files(paths)
-    if _is(source, "pyarrow", "Dataset"):
-        return lambda: _joined(source.to_batches(batch_size=BATCH))
-    if _is(source, "polars", "LazyFrame"):
+    if _is_of_class(source, "pyarrow", "Dataset"):
+        return lambda: _batches_of_rows(source.to_batches(batch_size=BATCH))
+    if _is_of_class(source, "polars", "LazyFrame"):
         return lambda: iter(source.collect_batches(chunk_size=BATCH))
-    if _is(source, "duckdb", "DuckDBPyRelation") or _is(source, "_duckdb", "DuckDBPyRelation"):
-        return lambda: _joined(source.to_arrow_reader(BATCH))
+    if _is_of_class(source, "duckdb", "DuckDBPyRelation") or _is_of_class(source, "_duckdb", "DuckDBPyRelation"):
+        return lambda: _batches_of_rows(source.to_arrow_reader(BATCH))
     if callable(source):
         return lambda: _checked(source())
-    if hasattr(source, "shape") or _is(source, "pyarrow", "Table"):
+    if hasattr(source, "shape") or _is_of_class(source, "pyarrow", "Table"):
         return lambda: _slices(source)
     raise TypeError(
         f"expected files, a pyarrow data set, a polars LazyFrame, a DuckDB relation, a frame, or a function that gives "
@@ -50,7 +50,7 @@ def known_rows(source: Any) -> int | None:
             return sum(parquet.read_metadata(file).num_rows for file in files)
         except (ArrowException, OSError):
             return None  # the error comes when it is read
-    return len(source) if hasattr(source, "shape") or _is(source, "pyarrow", "Table") else None
+    return len(source) if hasattr(source, "shape") or _is_of_class(source, "pyarrow", "Table") else None
 
 
 def _paths(source: Any) -> list[Any]:
@@ -61,7 +61,7 @@ def _paths(source: Any) -> list[Any]:
     return list(source) if are_paths else []
 
 
-def _is(source: Any, library: str, name: str) -> bool:
+def _is_of_class(source: Any, library: str, name: str) -> bool:
     """Whether a class of this name and library is among the object's, without importing anything."""
     return any(c.__module__.partition(".")[0] == library and c.__name__ == name for c in type(source).__mro__)
 
@@ -80,7 +80,7 @@ def _of_files(paths: Sequence[Any]) -> Batches:
         first = None
         for file in files:  # one by one: an error names its file
             try:
-                for table in _joined(_read(file, form)):
+                for table in _batches_of_rows(_batches_of_file(file, form)):
                     first = first or table.schema
                     check_schema(first, table.schema, files[0], file)
                     yield table
@@ -100,7 +100,7 @@ def files_of(path: Any) -> list[str]:
     return files
 
 
-def _read(file: str, form: str) -> Iterator[Any]:
+def _batches_of_file(file: str, form: str) -> Iterator[Any]:
     """Arrow record batches of a file, of Parquet without reading ahead, which holds many batches."""
     from pyarrow import dataset, parquet
 
@@ -111,7 +111,7 @@ def _read(file: str, form: str) -> Iterator[Any]:
         yield from opened.iter_batches(batch_size=BATCH)
 
 
-def _joined(parts: Any) -> Iterator[Any]:
+def _batches_of_rows(parts: Any) -> Iterator[Any]:
     """Arrow record batches as tables of `BATCH` rows, but the last."""
     import pyarrow as pa
 
@@ -133,9 +133,9 @@ def _checked(parts: Any) -> Iterator[Any]:
     """What a function gave, record batches put together to tables."""
     if hasattr(parts, "shape") or not hasattr(parts, "__iter__"):
         raise TypeError(f"a function that gives batches must give an iterable of frames, got {type(parts).__name__}")
-    for are_records, group in groupby(parts, lambda part: _is(part, "pyarrow", "RecordBatch")):
+    for are_records, group in groupby(parts, lambda part: _is_of_class(part, "pyarrow", "RecordBatch")):
         if are_records:
-            yield from _joined(group)
+            yield from _batches_of_rows(group)
         else:
             yield from group
 

@@ -175,7 +175,7 @@ def taken(cells: ColumnCells, rows: np.ndarray) -> ColumnCells:
     return replace(few, range_of=(number[:-1] - 1).astype(np.int32), intervals=intervals)
 
 
-def _gaps(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
+def _blank(like: ColumnCells, missing: np.ndarray) -> ColumnCells:
     """Missing cells of the type of another column."""
     n = len(missing)
     values = np.full(n, 0 if like.sort == "datetime" else np.nan, like.values.dtype)
@@ -201,7 +201,7 @@ def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
         of_b = np.array([*(at.setdefault(interval, len(at)) for interval in b.intervals), -1], np.int32)
         exact = joined(name, *(replace(x, range_of=None, intervals=()) for x in (a, b)))
         return replace(exact, range_of=np.concatenate([numbers[0], of_b[numbers[1]]]), intervals=tuple(at))
-    a, b = (_gaps(b, a.missing) if a.missing.all() else a), (_gaps(a, b.missing) if b.missing.all() else b)
+    a, b = (_blank(b, a.missing) if a.missing.all() else a), (_blank(a, b.missing) if b.missing.all() else b)
     missing = np.concatenate([a.missing, b.missing])
     if a.sort != b.sort and not {a.sort, b.sort} <= {"number", "integer"}:
         raise ValueError(f"column {name!r}: cells of sort {a.sort} in one part of the table, {b.sort} in another")

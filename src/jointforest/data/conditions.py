@@ -197,7 +197,7 @@ class AnyOf:
     conditions: tuple[Any, ...]
 
     def __init__(self, *conditions: Any) -> None:
-        object.__setattr__(self, "conditions", _parts(conditions))
+        object.__setattr__(self, "conditions", _given_parts(conditions))
 
 
 @dataclass(frozen=True, init=False)
@@ -207,7 +207,7 @@ class AllOf:
     conditions: tuple[Any, ...]
 
     def __init__(self, *conditions: Any) -> None:
-        object.__setattr__(self, "conditions", _parts(conditions))
+        object.__setattr__(self, "conditions", _given_parts(conditions))
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ def check_hard(conditions: Mapping[str, Any]) -> None:
             )
 
 
-def _parts(conditions: tuple[Any, ...]) -> tuple[Any, ...]:
+def _given_parts(conditions: tuple[Any, ...]) -> tuple[Any, ...]:
     """The parts, given one by one or as one list of them."""
     if len(conditions) == 1 and isinstance(conditions[0], list | tuple | set | frozenset):
         conditions = tuple(conditions[0])

@@ -479,12 +479,12 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> tuple[CsvForm, lis
     cells = zip(*(row for row in rows[form.has_names :] if len(row) == len(names)), strict=True)
     own = numbered(names, doubt=False)
     found = {name: {_pattern(cell, form) for cell in of} for name, of in zip(own, cells, strict=False)}
-    patterns = {name: pattern for name, of in found.items() if (pattern := _common(of - {""}))}
+    patterns = {name: pattern for name, of in found.items() if (pattern := _common_pattern(of - {""}))}
     given = {new: old for new, old in zip(own, names, strict=True) if new != old}
     return form._replace(patterns=patterns, names=given), own
 
 
-def _common(patterns: set[str]) -> str:
+def _common_pattern(patterns: set[str]) -> str:
     """The pattern of cells with these ones; empty if there is none, or it is the usual one."""
     bare = {pattern.lstrip("+-0") for pattern in patterns}
     pattern = bare.pop() if len(bare) == 1 else "no"

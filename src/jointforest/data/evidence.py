@@ -217,10 +217,10 @@ def build(
             value[unseen[:, j], j] = np.nan
             penalty[unseen[:, j]] += schema.columns[j].log_unseen
     evidence = Evidence.of_values(value, penalty)
-    return intersect(schema, evidence if ranges is None else _with_ranges(schema, evidence, ranges), conditions)
+    return intersect(schema, evidence if ranges is None else _ranged(schema, evidence, ranges), conditions)
 
 
-def _with_ranges(schema: Schema, evidence: Evidence, ranges: Ranges) -> Evidence:
+def _ranged(schema: Schema, evidence: Evidence, ranges: Ranges) -> Evidence:
     """The evidence with regions where cells are ranges."""
     table, region = RegionTable(evidence), evidence.cell_regions()
     evidence.value[ranges.number >= 0] = np.nan
@@ -257,7 +257,7 @@ def intersect(schema: Schema, evidence: Evidence, conditions: Mapping[str, Any])
                     penalty[i] += fit
         else:
             for factor in factors(condition):
-                _add(_Addition(column, factor, known), value[:, j], region[:, j], penalty)
+                _add_condition(_Addition(column, factor, known), value[:, j], region[:, j], penalty)
     return known.evidence(value, region, penalty)
 
 
@@ -344,7 +344,7 @@ class _Addition:
         return (new, -1, fit) if fit > -math.inf else nowhere
 
 
-def _add(addition: _Addition, value: np.ndarray, region: np.ndarray, penalty: np.ndarray) -> None:
+def _add_condition(addition: _Addition, value: np.ndarray, region: np.ndarray, penalty: np.ndarray) -> None:
     """Add a condition to all cells of a column, in place; equal cells at once."""
     if len(value) == 0:
         return
@@ -394,9 +394,9 @@ def side_of(column: Column, op: str, x: float) -> meaning.Region:
     if op in ("<", "<="):
         return _up_to(column, x, op == "<=")
     if op in (">", ">="):
-        return _without(column, _up_to(column, x, op == ">"))
-    at = _at(column, x)
-    return at if op == "=" else _without(column, at)
+        return _left_over(column, _up_to(column, x, op == ">"))
+    at = _place_of_number(column, x)
+    return at if op == "=" else _left_over(column, at)
 
 
 def _up_to(column: Column, x: float, closed: bool) -> meaning.Region:
@@ -405,22 +405,22 @@ def _up_to(column: Column, x: float, closed: bool) -> meaning.Region:
         on_center = abs(place - round(place)) < _NEAR
         last = round(place) - (not closed) if on_center else math.floor(place)
         edge = column.center + (last + 0.5) * column.step
-        return meaning.Region(((-math.inf, edge),), _atoms([atom < edge for atom in column.atoms]))
-    return meaning.Region(((-math.inf, x),), _atoms([atom <= x if closed else atom < x for atom in column.atoms]))
+        return meaning.Region(((-math.inf, edge),), _atom_bits([atom < edge for atom in column.atoms]))
+    return meaning.Region(((-math.inf, x),), _atom_bits([atom <= x if closed else atom < x for atom in column.atoms]))
 
 
-def _at(column: Column, x: float) -> meaning.Region:
+def _place_of_number(column: Column, x: float) -> meaning.Region:
     if column.step > 0.0:
         place = round((x - column.center) / column.step)
         center = column.center + place * column.step
         if abs(center - x) > _NEAR * column.step:
             return meaning.NOWHERE
         lo, hi = center - 0.5 * column.step, center + 0.5 * column.step
-        return meaning.Region(((lo, hi),), _atoms([lo < atom <= hi for atom in column.atoms]))
-    return meaning.Region((), _atoms([atom == x for atom in column.atoms]))
+        return meaning.Region(((lo, hi),), _atom_bits([lo < atom <= hi for atom in column.atoms]))
+    return meaning.Region((), _atom_bits([atom == x for atom in column.atoms]))
 
 
-def _without(column: Column, region: meaning.Region) -> meaning.Region:
+def _left_over(column: Column, region: meaning.Region) -> meaning.Region:
     """What a region of at most one run leaves over."""
     runs: meaning.Runs = ((-math.inf, math.inf),)
     if region.runs:
@@ -429,7 +429,7 @@ def _without(column: Column, region: meaning.Region) -> meaning.Region:
     return meaning.Region(runs, ~region.atoms & ((1 << len(column.atoms)) - 1))
 
 
-def _atoms(held: list[bool]) -> int:
+def _atom_bits(held: list[bool]) -> int:
     """The atoms that are held, as bits."""
     return sum(1 << k for k, is_in in enumerate(held) if is_in)
 

@@ -207,11 +207,11 @@ def encode_reader(
         if cells.sort == "empty" or cells.missing.all():
             continue
         if column.is_categorical:
-            X[:, j], unseen[:, j] = _codes(column, cells)
+            X[:, j], unseen[:, j] = _level_codes(column, cells)
         elif column.kind == "datetime":
-            X[:, j] = _seconds(column, cells)
+            X[:, j] = _column_seconds(column, cells)
         else:
-            X[:, j] = _numbers(column, cells)
+            X[:, j] = _column_values(column, cells)
     return X, unseen, None if number is None else Ranges(number, tuple(intervals))
 
 
@@ -314,7 +314,7 @@ def _matched(schema: Schema, reader: FrameReader, ignored: Collection[str] | Non
     return [(j, name) for j, name in enumerate(schema.names) if name in given]
 
 
-def _codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:
+def _level_codes(column: Column, cells: ColumnCells) -> tuple[np.ndarray, np.ndarray]:
     if cells.codes is None:
         if cells.sort == "datetime":
             raise ValueError(f"column {column.name!r}: expected one of its levels, got dates")
@@ -357,7 +357,7 @@ def _got_text(texts: list[str], n_labels: int) -> str:
     )
 
 
-def _numbers(column: Column, cells: ColumnCells) -> np.ndarray:
+def _column_values(column: Column, cells: ColumnCells) -> np.ndarray:
     values = cells.values
     if cells.sort == "datetime":
         raise ValueError(f"column {column.name!r} ({column.kind}): expected numbers, got dates")
@@ -387,7 +387,7 @@ def _no_moment(labels: Sequence[Any]) -> Any:
     return labels[0]
 
 
-def _seconds(column: Column, cells: ColumnCells) -> np.ndarray:
+def _column_seconds(column: Column, cells: ColumnCells) -> np.ndarray:
     if cells.sort != "datetime":
         got = repr(_no_moment(cells.labels)) if cells.codes is not None else "numbers"
         raise ValueError(f"column {column.name!r}: expected dates or times, got {got}; parse the column as dates first")

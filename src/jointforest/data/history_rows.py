@@ -148,12 +148,12 @@ def whole_subjects(source: Any, group: str, n_rows: int) -> Iterator[Any]:
             continue
         table, start, keys = _subject_starts(waiting, group)
         seen = _check_apart(table, group, start[:-1], keys[:-1], seen)
-        yield from _cut(table, start, n_rows)
+        yield from _histories_between(table, start, n_rows)
         waiting = [table[int(start[-1]) :]]
     if waiting:
         table, start, keys = _subject_starts(waiting, group)
         _check_apart(table, group, start, keys, seen)
-        yield from _cut(table, np.append(start, len(table)), n_rows)
+        yield from _histories_between(table, np.append(start, len(table)), n_rows)
 
 
 def _subject_starts(parts: list[Any], group: str) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -186,7 +186,7 @@ def _check_apart(table: Any, group: str, start: np.ndarray, keys: np.ndarray, se
     return together
 
 
-def _cut(table: Any, start: np.ndarray, n_rows: int) -> Iterator[Any]:
+def _histories_between(table: Any, start: np.ndarray, n_rows: int) -> Iterator[Any]:
     """Frames of the subjects whose rows begin at ``start``, up to the last entry, with at most so many rows each."""
     at = 0
     while at < len(start) - 1:

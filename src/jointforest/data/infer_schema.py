@@ -262,15 +262,15 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
     for place, (name, column) in enumerate(zip(seen.names, seen.columns, strict=True)):
         has_number_name = name in seen.number_names
         if kinds.get(name) == "ignored":
-            aside = replace(_unknown(name, column), n_observed=column.n_known, aside=SetAside("ignored", 0))
+            aside = replace(_unknown_column(name, column), n_observed=column.n_known, aside=SetAside("ignored", 0))
         else:
-            aside = set_aside(name, column, kinds.get(name)) if column.n_known else _unknown(name, column)
+            aside = set_aside(name, column, kinds.get(name)) if column.n_known else _unknown_column(name, column)
             aside = None if column.n_ranges else aside
         if aside is not None:
             unknown.append((place, replace(aside, has_number_name=has_number_name)))
         else:
             made = None if name in kinds or column.n_ranges else _tick_box(name, column, seen.n, seen.frame)
-            made = made or _column(name, column, kinds.get(name), counted.get(name))
+            made = made or _inferred_column(name, column, kinds.get(name), counted.get(name))
             remark = "" if name in kinds else _of_rows(name, column, made) or _of_words(name, column, seen.frame)
             columns.append(replace(made, has_number_name=has_number_name, remark=remark))
     if not columns and any(column.aside for _, column in unknown):
@@ -283,7 +283,7 @@ def schema_of(seen: Look, counted: Mapping[str, np.ndarray], kinds: Mapping[str,
     return Schema(tuple(columns), seen.frame, tuple(unknown), float(seen.n))
 
 
-def _unknown(name: str, seen: Seen) -> Column:
+def _unknown_column(name: str, seen: Seen) -> Column:
     """A column without any known cell, of a kind that its type can have."""
     if seen.sort == "datetime":
         return Column(name, "datetime", seen.dtype, step=1.0)
@@ -336,7 +336,7 @@ def _tick_box(name: str, seen: Seen, n: int, frame: Frame) -> Column | None:
     return Column(name, "boolean", _BOOLEANS.get(frame, "bool"), levels=(False, True), n_observed=n, written=written)
 
 
-def _column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None) -> Column:
+def _inferred_column(name: str, seen: Seen, kind: str | None, counted: np.ndarray | None) -> Column:
     column = Column(name, kind or "", seen.dtype, n_observed=seen.n_known + seen.n_ranges, n_ranges=seen.n_ranges)
     if seen.n_ranges and (kind in CATEGORICAL_KINDS or not isinstance(seen.what, Numbers | Moments)):
         raise ValueError(ranges_refused(name, seen.n_ranges, f"which a column of {kind or 'text'} does not have"))
@@ -529,7 +529,7 @@ def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | Non
     if column.kind == "continuous":
         return column
     if not tally.is_whole:
-        wanted = _candidates(seen, step)
+        wanted = _possible_atoms(seen, step)
         values, counts = wanted.values, np.zeros(len(wanted.values)) if counted is None else counted
     n_distinct = tally.n_distinct
     if step > 0:
@@ -580,10 +580,10 @@ def _to_count(name: str, seen: Seen, kind: str | None) -> WantedValues | None:
         return None
     column = Column(name, kind or "", seen.dtype)
     step = 0.0 if kind == "mixed" else _step(column, seen.sort, seen.what, is_quiet=True)
-    return _candidates(seen.what, step)
+    return _possible_atoms(seen.what, step)
 
 
-def _candidates(seen: Numbers, step: float) -> WantedValues:
+def _possible_atoms(seen: Numbers, step: float) -> WantedValues:
     """Values that may be atoms: none that is one is left out."""
     values = seen.values.frequent(0.002 if step == 0 else 0.005)
     if step > 0:
@@ -791,11 +791,11 @@ def _of_texts(name: str, seen: Seen, labels: Labels, must: bool) -> Column | Non
         reason = "too many levels"
     else:
         return None
-    aside = SetAside(reason, len(used), **_pattern(used)) if reason == "identifier" else SetAside(reason, len(used))
+    aside = SetAside(reason, len(used), **_id_form(used)) if reason == "identifier" else SetAside(reason, len(used))
     return Column(name, "categorical", seen.dtype, levels=("",), n_observed=seen.n_known, aside=aside)
 
 
-def _pattern(texts: list[str]) -> dict[str, Any]:
+def _id_form(texts: list[str]) -> dict[str, Any]:
     """How identifiers are written: a text with a number in it, or characters of the same classes."""
     matches = [re.fullmatch(r"(.*?)(\d{1,15})(\D*)", text) for text in texts]
     numbered = [match for match in matches if match is not None]

@@ -123,7 +123,7 @@ def refuse_pair(column: Column, condition: Any) -> None:
 
 def contains(column: Column, condition: Any, number: float) -> bool:
     """Whether a number (or level code) satisfies a condition; on a grid, whether the centre of its cell does."""
-    condition = _known(column, condition)
+    condition = _normal_form(column, condition)
     if isinstance(condition, AnyOf):
         return any([contains(column, part, number) for part in condition.conditions])
     if isinstance(condition, AllOf):
@@ -131,7 +131,7 @@ def contains(column: Column, condition: Any, number: float) -> bool:
     if isinstance(condition, Not):
         return not contains(column, condition.condition, number)
     if isinstance(condition, Interval):
-        lo, hi = _ends(column, condition)
+        lo, hi = _ends_on_grid(column, condition)
         at = cell_place(column, number)
         above = at >= lo if condition.closed in ("both", "left") else at > lo
         below = at <= hi if condition.closed in ("both", "right") else at < hi
@@ -198,19 +198,19 @@ def weighed(runs: Iterable[tuple[_Run, float]], atoms: int, atom_log_weights: Se
 
 def _meaning(column: Column, condition: Any) -> float | Region:
     if isinstance(condition, AllOf):
-        parts = [_meaning(column, _known(column, part)) for part in condition.conditions]
+        parts = [_meaning(column, _normal_form(column, part)) for part in condition.conditions]
         values = [part for part in parts if not isinstance(part, Region)]
         if values:
             return values[0] if contains(column, condition, values[0]) else NOWHERE
     elif not isinstance(condition, AnyOf | Not | Interval):
-        return column.to_number(_known(column, condition))
+        return column.to_number(_normal_form(column, condition))
     return _region(column, condition, strict=True)
 
 
 def _region(column: Column, condition: Any, strict: bool) -> Region:
-    condition = _known(column, condition)
+    condition = _normal_form(column, condition)
     if isinstance(condition, AnyOf):
-        points = _points(column, condition.conditions, strict)
+        points = _region_of_values(column, condition.conditions, strict)
         if points is not None:
             return points
         if strict:
@@ -227,7 +227,7 @@ def _region(column: Column, condition: Any, strict: bool) -> Region:
     return Region(_runs(column, condition), _atoms(column, condition))
 
 
-def _points(column: Column, values: Sequence[Any], strict: bool) -> Region | None:
+def _region_of_values(column: Column, values: Sequence[Any], strict: bool) -> Region | None:
     """The region of plain values, all at once; None where one is something else, or is refused, or there is none."""
     if not values:
         return None
@@ -272,7 +272,7 @@ def _check_points(column: Column, condition: AnyOf) -> None:
     for part in condition.conditions:
         if isinstance(part, AnyOf) or column.is_categorical or column.step > 0.0:
             continue
-        value = _meaning(column, _known(column, part))
+        value = _meaning(column, _normal_form(column, part))
         if not isinstance(value, Region) and value not in column.atoms:
             raise ValueError(
                 f"column {column.name!r} has a density, in which the single value {value:g} has probability 0; "
@@ -283,11 +283,11 @@ def _check_points(column: Column, condition: AnyOf) -> None:
 def _runs(column: Column, condition: Any) -> Runs:
     """Runs of an interval or a scalar."""
     if isinstance(condition, Interval):
-        lo, hi = _ends(column, condition)
+        lo, hi = _ends_on_grid(column, condition)
         if not column.is_categorical and column.step == 0.0:
             return ((lo, hi),) if lo < hi else ()
-        first = _first(lo, condition.closed in ("both", "left"))
-        last = -_first(-hi, condition.closed in ("both", "right"))
+        first = _first_whole(lo, condition.closed in ("both", "left"))
+        last = -_first_whole(-hi, condition.closed in ("both", "right"))
     else:
         number = column.to_number(condition)
         if not column.is_categorical and column.step == 0.0:
@@ -298,7 +298,7 @@ def _runs(column: Column, condition: Any) -> Runs:
     return ((start, end),) if start < end else ()
 
 
-def _first(end: float, closed: bool) -> float:
+def _first_whole(end: float, closed: bool) -> float:
     """First whole number from an end on."""
     if math.isinf(end):
         return end
@@ -317,7 +317,7 @@ def _atoms(column: Column, condition: Any) -> int:
     return sum(1 << k for k, atom in enumerate(column.atoms) if contains(column, condition, atom))
 
 
-def _ends(column: Column, interval: Interval) -> tuple[float, float]:
+def _ends_on_grid(column: Column, interval: Interval) -> tuple[float, float]:
     """Ends of an interval as places on the grid (numbers where there is none, codes if ordered)."""
     if column.kind == "categorical":
         raise ValueError(
@@ -339,7 +339,7 @@ def _end(column: Column, value: Any) -> float:
     return column.to_number(value)
 
 
-def _known(column: Column, condition: Any) -> Any:
+def _normal_form(column: Column, condition: Any) -> Any:
     """The condition in its normal form; it must be a condition."""
     condition = _as_range(column, normal(condition))
     if condition is None:
@@ -368,7 +368,7 @@ def soft_region(column: Column, condition: Likely | About) -> Region:
 
 
 def _of_likely(column: Column, condition: Likely) -> Region:
-    parts = [(_part(column, key), key, likelihood) for key, likelihood in condition.likelihoods]
+    parts = [(_likely_region(column, key), key, likelihood) for key, likelihood in condition.likelihoods]
     for k, (one, key, _) in enumerate(parts):
         for other, second, _ in parts[:k]:
             both = intersected(one, other)
@@ -395,7 +395,7 @@ def _of_likely(column: Column, condition: Likely) -> Region:
     return weighed(runs, atoms, of_atoms)
 
 
-def _part(column: Column, key: object) -> Region:
+def _likely_region(column: Column, key: object) -> Region:
     """The region of one entry of `likely`."""
     key = normal(key)
     if key is None:
@@ -421,7 +421,7 @@ def _of_about(column: Column, condition: About) -> Region:
             "give the value itself, or None"
         )
     if column.step > 0.0:
-        edges, weights = _on_grid(column, mean, sd)
+        edges, weights = _region_on_grid(column, mean, sd)
     else:
         edges, weights = mean + sd * _PLACES, _WEIGHTS
     new = np.append(True, np.diff(weights) != 0.0)  # equal neighbours are one run
@@ -446,7 +446,7 @@ def _atom_weight(column: Column, atom: float, mean: float, sd: float, edges: np.
     return -0.5 * z * z if abs(z) <= _FAR else -math.inf
 
 
-def _on_grid(column: Column, mean: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
+def _region_on_grid(column: Column, mean: float, sd: float) -> tuple[np.ndarray, np.ndarray]:
     """Edges (k + 1,) and log-likelihoods (k,) of cells, or if the grid is fine of steps of cells; atoms' stay alone."""
     at, spread = place_on_grid(column, mean), sd / column.step
     nearest = float(math.floor(at + 0.5))

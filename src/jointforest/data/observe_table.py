@@ -88,7 +88,7 @@ def merge_tallies(a: Tally, b: Tally, size: Size) -> Tally:
     if a.common is not None or b.common is not None:
         first, second = _common_of(a, size), _common_of(b, size)
         both = sums_by_key(np.concatenate([first.keys, second.keys]), np.concatenate([first.counts, second.counts]))
-        common = _fewer(Common(*both, first.missed + second.missed), size)
+        common = _fewer_candidates(Common(*both, first.missed + second.missed), size)
     added = sums_by_key(np.concatenate([a.keys, b.keys]), np.concatenate([a.counts, b.counts]))
     return _bounded(Tally(*added, a.n + b.n, common), size)
 
@@ -102,10 +102,10 @@ def _bounded(tally: Tally, size: Size) -> Tally:
 
 def _common_of(tally: Tally, size: Size) -> Common:
     """Candidates for the common keys."""
-    return tally.common or _fewer(Common(tally.keys, tally.counts, 0), size)
+    return tally.common or _fewer_candidates(Common(tally.keys, tally.counts, 0), size)
 
 
-def _fewer(common: Common, size: Size) -> Common:
+def _fewer_candidates(common: Common, size: Size) -> Common:
     """At most ``n_common`` candidates: all lose the counts of the next (Agarwal et al. 2013, Mergeable Summaries)."""
     if len(common.keys) <= size.n_common:
         return common
@@ -127,7 +127,7 @@ class WantedValues(NamedTuple):
 
 def count(reader: FrameReader, wanted: Mapping[str, WantedValues]) -> dict[str, np.ndarray]:
     """Counts, int64 (k,), of the wanted values of columns in a table, or a batch of its rows."""
-    return {name: _count(reader.cells(name).values, *what) for name, what in wanted.items()}
+    return {name: _count_values(reader.cells(name).values, *what) for name, what in wanted.items()}
 
 
 def add_table_counts(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -135,7 +135,7 @@ def add_table_counts(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -
     return {name: a[name] + b[name] for name in a}
 
 
-def _count(cells: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
+def _count_values(cells: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
     if step > 0:
         cells, values = np.rint(cells / step), np.rint(values / step)
     place = np.minimum(np.searchsorted(values, cells), len(values) - 1)
@@ -521,7 +521,7 @@ def merge_looks(a: Look, b: Look) -> Look:
     if a.frame != b.frame:
         raise ValueError(f"a part of the table is of {b.frame}, another of {a.frame}; give parts of one library")
     of_b = dict(zip(b.names, b.columns, strict=True))
-    columns = tuple(_merged(name, seen, of_b[name]) for name, seen in zip(a.names, a.columns, strict=True))
+    columns = tuple(_merged_looks(name, seen, of_b[name]) for name, seen in zip(a.names, a.columns, strict=True))
     return Look(a.frame, a.names, a.number_names | b.number_names, a.n + b.n, columns)
 
 
@@ -533,14 +533,14 @@ def check_alike(a: Collection[str], b: Collection[str]) -> None:
         raise ValueError(f"a part of the table {' and '.join(said)}, unlike another part; every part needs all columns")
 
 
-def _merged(name: str, a: Seen, b: Seen) -> Seen:
+def _merged_looks(name: str, a: Seen, b: Seen) -> Seen:
     """Two observations of one column, merged."""
     if a.sort != b.sort and (a.what is None or b.what is None):  # nothing is known of a part, whatever its type
         return replace(b if a.what is None else a, n_ranges=a.n_ranges + b.n_ranges)
     is_number = {a.sort, b.sort} <= {"number", "integer"}
     if a.sort != b.sort and not is_number:
         raise ValueError(
-            f"column {name!r}: {_in_words(a)} in one part of the table, {_in_words(b)} in another; "
+            f"column {name!r}: {_seen_in_words(a)} in one part of the table, {_seen_in_words(b)} in another; "
             "write all parts with one type, or give the column's type when reading them"
         )
     if a.what is None or b.what is None:
@@ -552,7 +552,7 @@ def _merged(name: str, a: Seen, b: Seen) -> Seen:
     else:
         what = _merge_labels(name, a.what, b.what)
     sort = a.sort if a.sort == b.sort else "number"
-    return Seen(sort, _wider(name, a, b), a.n_known + b.n_known, what, a.n_ranges + b.n_ranges)
+    return Seen(sort, _wider_dtype(name, a, b), a.n_known + b.n_known, what, a.n_ranges + b.n_ranges)
 
 
 def _merge_numbers(a: Numbers, b: Any) -> Numbers:
@@ -584,7 +584,7 @@ def _merge_labels(name: str, a: Labels, b: Any) -> Labels:
     return Labels(tuple(counts), np.fromiter(counts.values(), np.int64, len(counts)), False, False)
 
 
-def _wider(name: str, a: Seen, b: Seen) -> str:
+def _wider_dtype(name: str, a: Seen, b: Seen) -> str:
     """The dtype that holds the cells of both parts."""
     if a.dtype == b.dtype:
         return a.dtype
@@ -594,15 +594,15 @@ def _wider(name: str, a: Seen, b: Seen) -> str:
                 f"column {name!r}: times of type {a.dtype} in one part, {b.dtype} in another; use one zone"
             )
         return max((PER_SECOND[unit_of(part.dtype)], not is_date(part.dtype), part.dtype) for part in (a, b))[2]
-    wide = max((a, b), key=lambda part: ("[mixed" in part.dtype, part.sort == "number", _bits(part.dtype), part.dtype))
+    wide = max((a, b), key=lambda part: ("[mixed" in part.dtype, part.sort == "number", _width(part.dtype), part.dtype))
     return wide.dtype
 
 
-def _bits(dtype: str) -> int:
+def _width(dtype: str) -> int:
     """How wide a type of numbers is."""
     digits = re.search(r"\d+", dtype)
     return int(digits.group()) if digits else 64 if "double" in dtype else 32
 
 
-def _in_words(seen: Seen) -> str:
+def _seen_in_words(seen: Seen) -> str:
     return {"levels": "text", "datetime": "dates", "boolean": "booleans"}.get(seen.sort, "numbers")

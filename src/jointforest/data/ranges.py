@@ -41,7 +41,7 @@ class Ranges(NamedTuple):
         X, number = X.copy(), self.number.copy()
         for j in np.flatnonzero((number >= 0).any(axis=0)).tolist():
             rows, place, regions = self.of_column(j, schema.columns[j])
-            lo, hi = np.array([_ends(schema.columns[j], region) for region in regions])[place].T
+            lo, hi = np.array([_ends_of_region(schema.columns[j], region) for region in regions])[place].T
             is_value = hi - lo < 1.5 * schema.columns[j].step
             X[rows[is_value], j] = 0.5 * (lo + hi)[is_value]
             number[rows[is_value], j] = -1
@@ -62,7 +62,7 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
     if cells.codes is not None or cells.sort == "datetime":
         got = "dates" if cells.sort == "datetime" else "text"
         raise ValueError(f"column {name!r}: jf.censored expects numbers, got {got}; give durations in place of dates")
-    truth = flag.values if flag.codes is None else np.append([_truth(x) for x in flag.labels], np.nan)[flag.codes]
+    truth = flag.values if flag.codes is None else np.append([_flag(x) for x in flag.labels], np.nan)[flag.codes]
     if flag.sort == "datetime" or (~np.isnan(truth) & (truth != 0.0) & (truth != 1.0)).any():
         raise ValueError(f"column {of.flag!r}: expected true and false, or 1 and 0, to say which {name!r} are exact")
     n = int(np.count_nonzero(flag.missing & ~cells.missing))
@@ -77,7 +77,7 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
     )
 
 
-def _truth(label: Any) -> float:
+def _flag(label: Any) -> float:
     """A label as 0 or 1; 2 if it is neither."""
     truth = {"true": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "0": 0.0, "0.0": 0.0}
     return truth.get(str(label).strip().casefold(), 2.0)
@@ -107,7 +107,7 @@ def complete_column(
     # mass. Beyond the outermost it goes on as before: a line of numbers, roots or logarithms by normal scores, or a
     # power.
     out, exact = x.copy(), np.sort(x[~np.isnan(x)])
-    ends = np.array([_ends(column, region) for region in regions])
+    ends = np.array([_ends_of_region(column, region) for region in regions])
     limits = np.unique(ends[np.isfinite(ends)])
     bins = np.searchsorted(limits, exact)  # bin b lies above limit b - 1, up to limit b
     first = np.where(np.isinf(ends[:, 0]), 0, np.searchsorted(limits, ends[:, 0]) + 1)
@@ -130,11 +130,11 @@ def complete_column(
     left = start[some] + np.floor(place_in).astype(int)
     right = np.minimum(left + 1, start[some] + size[some] - 1)
     values[some] = exact[left] + (place_in - np.floor(place_in)) * (exact[right] - exact[left])
-    out[rows[order]] = _inside(column, values, ends[own])
+    out[rows[order]] = _values_inside(column, values, ends[own])
     return out
 
 
-def _ends(column: Column, region: Region) -> tuple[float, float]:
+def _ends_of_region(column: Column, region: Region) -> tuple[float, float]:
     """Where a region begins and ends; atoms that are its ends lie inside."""
     held = [atom for k, atom in enumerate(column.atoms) if region.atoms >> k & 1]
     lows, highs = [lo for lo, _ in region.runs], [hi for _, hi in region.runs]
@@ -232,7 +232,7 @@ def _exp(y: np.ndarray) -> np.ndarray:
     return np.exp(np.minimum(y, 700.0))
 
 
-def _inside(column: Column, values: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _values_inside(column: Column, values: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Values that the column can have, inside their ranges (lo, hi]."""
     lo, hi = ends.T
     half = 0.5 * column.step

@@ -111,10 +111,10 @@ def _reading(column: Column, why: str | None) -> ColumnReading:
     if why is not None:
         notes = (f"set aside, because it {why}", *([column.why_text] if column.why_text else []))
         return ColumnReading(column.name, "set aside", "", notes)
-    return ColumnReading(column.name, column.kind, _about(column), tuple(_notes(column)))
+    return ColumnReading(column.name, column.kind, _levels_or_range(column), tuple(_notes(column)))
 
 
-def _about(column: Column) -> str:
+def _levels_or_range(column: Column) -> str:
     """The levels or the range of a column, in the form in which the table writes it."""
     if column.is_categorical:
         return table_files.about_column({"levels": list(column.levels)})
@@ -144,7 +144,7 @@ def _notes(column: Column) -> Iterator[str]:
         such = f", such as {column.written.example!r}" if column.n_ranges < column.n_observed else ""  # a cell has
         yield f"text read as {column.written.in_words}{such}"
         if column.written.exceptions:
-            yield f"missing, as of another form: {_named(column.written.exceptions)}"
+            yield f"missing, as of another form: {_texts_named(column.written.exceptions)}"
     if column.n_ranges:
         flag = f", by column {column.censored.flag!r}" if column.censored else ""
         yield f"{column.n_ranges:,} of {column.n_observed:,} known cells are ranges{flag}"
@@ -153,7 +153,7 @@ def _notes(column: Column) -> Iterator[str]:
     folded = Counter(" ".join(text.split()).casefold() for text in texts)
     alike = [text for text in texts if folded[" ".join(text.split()).casefold()] > 1]
     if alike:
-        yield f"levels that differ by case or spaces only: {_named(alike)}"
+        yield f"levels that differ by case or spaces only: {_texts_named(alike)}"
     if column.n_observed > 1 and (len(column.levels) == 1 or column.minimum == column.maximum):
         yield "every known cell has the same value; the column stays in the model, and says nothing of others"
     if column.kind == "integer" and _CODE_NAME.search(column.name.lower()):
@@ -168,7 +168,7 @@ def _visible(name: str) -> str:
     return name if name and name == name.strip() else repr(name)
 
 
-def _named(texts: tuple[str, ...] | list[str]) -> str:
+def _texts_named(texts: tuple[str, ...] | list[str]) -> str:
     return ", ".join(map(repr, texts[:_LISTED])) + (f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else "")
 
 
@@ -307,12 +307,12 @@ def _wider(a: pa.Schema, b: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
     same = {f.name for f in a if b.field(f.name).type == f.type}
-    plain = [_plain(s).remove_metadata() for s in (a, b)]
+    plain = [_plain_schema(s).remove_metadata() for s in (a, b)]
     wide = pa.unify_schemas(plain, promote_options="permissive")
     return pa.schema([a.field(f.name) if f.name in same else f for f in wide])
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
     kinds = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema]

@@ -53,14 +53,14 @@ def sample_rows(reader: FrameReader, seed: int, size: Size) -> RowSample:
     cells = {name: reader.cells(name) for name in reader.names}
     keys = row_keys(cells.items(), reader.n, seed)
     tally = tally_of(keys, np.ones(len(keys), np.int64), size)
-    return RowSample(tally, _first(cells, keys, tally.keys))
+    return RowSample(tally, _first_cells(cells, keys, tally.keys))
 
 
 def merge_samples(a: RowSample, b: RowSample, size: Size) -> RowSample:
     """The samples of two parts of a table as one."""
     tally = merge_tallies(a.tally, b.tally, size)
     cells = {name: joined(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
-    return RowSample(tally, _first(cells, np.concatenate([a.tally.keys, b.tally.keys]), tally.keys))
+    return RowSample(tally, _first_cells(cells, np.concatenate([a.tally.keys, b.tally.keys]), tally.keys))
 
 
 def common_keys(sample: RowSample, size: Size) -> np.ndarray:
@@ -72,11 +72,11 @@ def count_common(reader: FrameReader, keys: np.ndarray, seed: int) -> CommonRows
     """The common rows of these keys in one table, or batch."""
     cells = {name: reader.cells(name) for name in reader.names}
     if not len(keys):
-        return CommonRows(keys, np.empty(0, np.int64), _first(cells, keys, keys))
+        return CommonRows(keys, np.empty(0, np.int64), _first_cells(cells, keys, keys))
     key_of_row = row_keys(cells.items(), reader.n, seed)
     place = np.minimum(np.searchsorted(keys, key_of_row), len(keys) - 1)
     counts = np.bincount(place[keys[place] == key_of_row], minlength=len(keys)).astype(np.int64)
-    return CommonRows(keys, counts, _first(cells, key_of_row, keys[counts > 0]))
+    return CommonRows(keys, counts, _first_cells(cells, key_of_row, keys[counts > 0]))
 
 
 def merge_common(a: CommonRows, b: CommonRows) -> CommonRows:
@@ -84,7 +84,7 @@ def merge_common(a: CommonRows, b: CommonRows) -> CommonRows:
     counts = a.counts + b.counts
     cells = {name: joined(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
     keys = np.concatenate([a.keys[a.counts > 0], b.keys[b.counts > 0]])
-    return CommonRows(a.keys, counts, _first(cells, keys, a.keys[counts > 0]))
+    return CommonRows(a.keys, counts, _first_cells(cells, keys, a.keys[counts > 0]))
 
 
 def weighed_rows(sample: RowSample, common: CommonRows | None) -> tuple[Cells, np.ndarray]:
@@ -102,7 +102,7 @@ def weighed_rows(sample: RowSample, common: CommonRows | None) -> tuple[Cells, n
     return cells, np.concatenate([weight, common.counts[is_often]])[order]
 
 
-def _first(cells: Cells, keys: np.ndarray, wanted: np.ndarray) -> Cells:
+def _first_cells(cells: Cells, keys: np.ndarray, wanted: np.ndarray) -> Cells:
     """Cells of the first rows with the wanted keys, ascending; all of them are among ``keys`` (n,)."""
     rows = np.empty(0, np.int64)
     if len(wanted):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Set
-from dataclasses import fields, replace
+from collections.abc import Callable, Set
+from dataclasses import fields
 from typing import Any, cast
 
 import numpy as np
@@ -49,7 +49,7 @@ def schema_from_dict(data: Any) -> Schema:
     n_rows = _number(data.get("n_rows", 0.0), "schema.n_rows")
     need(n_rows >= 0.0, f"schema.n_rows: expected a number >= 0, got {n_rows}")
     rules = rules_from_list(data.get("rules", []), [column.name for column in columns])
-    unknown = _unknown(data.get("unknown", []), frame, len(columns))
+    unknown = _unknown_columns(data.get("unknown", []), frame, len(columns))
     checked = _text(data.get("checked", ""), "schema.checked", 0, 100_000)
     schema = Schema(columns, frame, unknown, n_rows, rules, _spelling(data.get("spelling")), checked)
     names = schema.all_columns.names
@@ -73,8 +73,8 @@ def _spelling(data: Any) -> CsvForm | None:
             for column, pattern in value.items() if isinstance(value, dict) else [("", value)]:
                 if not isinstance(pattern, str) or not re.fullmatch(PATTERN, pattern):
                     raise ValueError(f"schema.spelling.patterns: {column!r:.80}: {pattern!r:.80} is no pattern")
-        elif name == "skip" and not (type(value) is int and 0 <= value < 2**31):
-            raise ValueError(f"schema.spelling.skip: expected a number of lines, got {value!r:.80}")
+        elif name == "skip":
+            _whole(value, "schema.spelling.skip", 0, 2**31)
         elif name == "has_names" and type(value) is not bool:
             raise ValueError(f"schema.spelling.has_names: expected true or false, got {value!r:.80}")
         elif name not in ("has_names", "patterns", "skip"):
@@ -90,15 +90,13 @@ def _spelling(data: Any) -> CsvForm | None:
     return form
 
 
-def _unknown(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
+def _unknown_columns(entries: Any, frame: Frame, d: int) -> tuple[tuple[int, Column], ...]:
     """Columns of which nothing is known, and their places among d others."""
     columns: list[tuple[int, Column]] = []
     for k, entry in enumerate(_list(entries, "schema.unknown", MAX_UNKNOWN)):
         at = f"schema.unknown[{k}]"
         _keys(entry, {*_FIELDS, "place"}, at, _OPTIONAL)
-        place, lowest = entry["place"], columns[-1][0] + 1 if columns else 0
-        if type(place) is not int or not lowest <= place <= d + k:
-            raise ValueError(f"{at}.place: expected an integer from {lowest} to {d + k}, got {place!r:.80}")
+        place = _whole(entry["place"], f"{at}.place", columns[-1][0] + 1 if columns else 0, d + k)
         column = column_from_dict({key: value for key, value in entry.items() if key != "place"}, at, frame)
         if column.n_observed and column.aside is None:
             raise ValueError(f"{at}.n_observed: expected 0, got {column.n_observed}")
@@ -113,9 +111,7 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     kind = _text(entry["kind"], f"{at}.kind", 1, 20)
     need(kind in KINDS, f"{at}.kind: expected one of {', '.join(KINDS)}, got {kind!r}")
     dtype = _text(entry["dtype"], f"{at}.dtype", 1, 500)
-    n_observed = entry["n_observed"]
-    if type(n_observed) is not int or not 0 <= n_observed < 2**53:
-        raise ValueError(f"{at}.n_observed: expected an integer >= 0, got {n_observed!r:.80}")
+    n_observed = _whole(entry["n_observed"], f"{at}.n_observed", 0, 2**53)
     step = _number(entry["step"], f"{at}.step")
     origin = _number(entry["origin"], f"{at}.origin")
     atoms = tuple(_number(v, f"{at}.atoms") for v in _list(entry["atoms"], f"{at}.atoms", MAX_ATOMS))
@@ -126,33 +122,25 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     if type(has_number_name) is not bool or (has_number_name and not re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name)):
         raise ValueError(f"{at}.has_number_name: {name!r:.80} is no whole number")
     numbers = (step, origin, atoms, levels, minimum, maximum)
-    column = Column(name, kind, dtype, *numbers, n_observed, has_number_name)
-    if "written" in entry:
-        column = replace(column, written=_written(entry["written"], f"{at}.written", frame))
-    if "aside" in entry:
-        column = replace(column, aside=_aside(entry["aside"], f"{at}.aside"))
-    why_text, remark = (_text(entry.get(name, ""), f"{at}.{name}", 0, 10_000) for name in ("why_text", "remark"))
-    column = replace(column, why_text=why_text, remark=remark)
-    digits = entry.get("digits", 0)
-    if type(digits) is not int or not 0 <= digits <= MOST_DIGITS or (digits and kind not in DIGIT_KINDS):
-        raise ValueError(f"{at}.digits: expected a whole number from 0 to {MOST_DIGITS}, got {digits!r:.80}")
-    column = replace(column, digits=digits)
-    lower, upper = (_number(entry[key], f"{at}.{key}") if key in entry else None for key in ("lower", "upper"))
-    column = replace(column, lower=-math.inf if lower is None else lower, upper=math.inf if upper is None else upper)
-    column = replace(column, only=_text(entry.get("only", ""), f"{at}.only", 0, 20))
-    n_ranges = entry.get("n_ranges", 0)
-    if type(n_ranges) is not int or not 0 <= n_ranges <= n_observed:
-        raise ValueError(f"{at}.n_ranges: expected an integer from 0 to {n_observed}, got {n_ranges!r:.80}")
-    column = replace(column, n_ranges=n_ranges)
-    if "censored" in entry:
-        _keys(entry["censored"], {"event", "below"}, f"{at}.censored")
-        flags = {key: _text(name, f"{at}.censored.{key}", 0, 10_000) for key, name in entry["censored"].items()}
-        column = replace(column, censored=Censored(**flags))
-    if "learned_until" in entry:
-        column = replace(column, learned_until=_number(entry["learned_until"], f"{at}.learned_until"))
+    most_digits = MOST_DIGITS if kind in DIGIT_KINDS else 0
+    readers: dict[str, Callable[[Any, str], Any]] = {
+        "written": lambda value, at: _written_form(value, at, frame),
+        "aside": _aside,
+        "censored": _censored,
+        "why_text": lambda value, at: _text(value, at, 0, 10_000),
+        "remark": lambda value, at: _text(value, at, 0, 10_000),
+        "only": lambda value, at: _text(value, at, 0, 20),
+        "digits": lambda value, at: _whole(value, at, 0, most_digits),
+        "n_ranges": lambda value, at: _whole(value, at, 0, n_observed),
+        "lower": _number,
+        "upper": _number,
+        "learned_until": _number,
+    }
+    others = {name: read(entry[name], f"{at}.{name}") for name, read in readers.items() if name in entry}
+    column = Column(name, kind, dtype, *numbers, n_observed, has_number_name, **others)
     _levels_and_range(column, at)
     _grid_and_atoms(column, at)
-    _ends(column, at)
+    _check_ends(column, at)
     try:
         cells.check_frame_kind(frame, column)
     except ValueError as error:
@@ -166,14 +154,13 @@ def _aside(entry: Any, at: str) -> SetAside:
     _keys(entry, {field.name for field in fields(SetAside)}, at)
     texts = {name: _text(entry[name], f"{at}.{name}", 0, 1000) for name in ("reason", "prefix", "suffix", "mask")}
     for name, low, high in (("n_distinct", 0, 2**53), ("width", 0, 20), ("first", -(2**53), 2**53)):
-        if type(entry[name]) is not int or not low <= entry[name] <= high:
-            raise ValueError(f"{at}.{name}: expected an integer from {low} to {high}, got {entry[name]!r:.80}")
+        _whole(entry[name], f"{at}.{name}", low, high)
     need(texts["reason"] in REASONS, f"{at}.reason: expected one of {', '.join(REASONS)}, got {texts['reason']!r}")
     need(re.fullmatch(r"(\\.|[dhHaAwW])*", texts["mask"], re.DOTALL), f"{at}.mask: {texts['mask']!r:.80} is no mask")
     return SetAside(n_distinct=entry["n_distinct"], width=entry["width"], first=entry["first"], **texts)
 
 
-def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
+def _written_form(entry: Any, at: str, frame: Frame) -> WrittenForm:
     """The form of a text column's numbers."""
     _keys(entry, {field.name for field in fields(WrittenForm)}, at)
     texts = {name: _text(entry[name], f"{at}.{name}", 0, 60) for name in ("prefix", "suffix", "thousands", "pattern")}
@@ -186,8 +173,7 @@ def _written(entry: Any, at: str, frame: Frame) -> WrittenForm:
     for name, allowed in choices.items():
         if not isinstance(entry[name], str) or entry[name] not in allowed:
             raise ValueError(f"{at}.{name}: expected one of {allowed}, got {entry[name]!r:.80}")
-    if type(entry["decimals"]) is not int or not -1 <= entry["decimals"] <= 20:
-        raise ValueError(f"{at}.decimals: expected a whole number from -1 to 20, got {entry['decimals']!r:.80}")
+    _whole(entry["decimals"], f"{at}.decimals", -1, 20)
     for name in ("padded", "lakh"):
         need(type(entry[name]) is bool, f"{at}.{name}: expected true or false, got {entry[name]!r:.80}")
     if (entry["sort"] in ("time", "duration")) != (entry["unit"] != ""):
@@ -226,7 +212,7 @@ def _levels_and_range(column: Column, at: str) -> None:
         raise ValueError(f"{at}.minimum: expected minimum <= maximum")
 
 
-def _ends(column: Column, at: str) -> None:
+def _check_ends(column: Column, at: str) -> None:
     known = OF_DAYS if column.kind == "datetime" and column.step == DAY else OF_NUMBERS
     if column.only and (column.only not in known or column.kind not in ("datetime", "integer", "rounded")):
         raise ValueError(f"{at}.only: {column.only!r} does not fit a {column.kind} column of step {column.step:g}")
@@ -278,6 +264,18 @@ def _keys(entry: Any, expected: set[str], at: str, optional: Set[str] = frozense
 def _text(value: Any, at: str, shortest: int, longest: int) -> str:
     if not isinstance(value, str) or not shortest <= len(value) <= longest:
         raise ValueError(f"{at}: expected text of {shortest} to {longest} characters, got {value!r:.80}")
+    return value
+
+
+def _censored(entry: Any, at: str) -> Censored:
+    """Which column says whether a number is censored."""
+    _keys(entry, {"event", "below"}, at)
+    return Censored(**{key: _text(name, f"{at}.{key}", 0, 10_000) for key, name in entry.items()})
+
+
+def _whole(value: Any, at: str, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"{at}: expected a whole number from {low} to {high}, got {value!r:.80}")
     return value
 
 

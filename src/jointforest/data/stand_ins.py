@@ -47,7 +47,7 @@ class StandIn(NamedTuple):
 def stand_ins(column: Column, outer: Outermost) -> list[StandIn]:
     """The values of a column of numbers or dates that may mean a missing cell, by its outermost distinct values."""
     values, counts = outer
-    texts = [_text(column, value) for value in values.tolist()]
+    texts = [_stand_in_text(column, value) for value in values.tolist()]
     is_date = column.kind == "datetime"
     chosen = np.array([text[:10] in _NO_DAYS if is_date else bool(_CHOSEN.fullmatch(text)) for text in texts], bool)
     odd = _far(values, counts, chosen, np.array([is_date or bool(_NINES.fullmatch(text)) for text in texts], bool))
@@ -99,7 +99,7 @@ def _far(values: np.ndarray, counts: np.ndarray, chosen: np.ndarray, are_nines: 
             return far
 
 
-def _text(column: Column, value: float) -> str:
+def _stand_in_text(column: Column, value: float) -> str:
     """How a value is written, by default as pandas and files do."""
     return str(column.from_number(value)) if column.kind == "datetime" else f"{value:.10g}"
 
@@ -111,11 +111,11 @@ def warn_of(doubts: Iterable[StandIn]) -> None:
         of_text.setdefault(doubt.text, []).append(doubt)
     for text, some in of_text.items():
         first = some[0]
-        where, why = f"column {first.column!r}: {_cells(first.n)} {text}, {first.why}", first.why.partition(" (")[0]
+        where, why = f"column {first.column!r}: {_n_cells(first.n)} {text}, {first.why}", first.why.partition(" (")[0]
         if len(some) > 1:
             names = ", ".join(map(repr, [one.column for one in some[:_SHOWN]]))
             more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
-            where = f"columns {names}{more}: {_cells(sum(one.n for one in some))} {text}, {why}"
+            where = f"columns {names}{more}: {_n_cells(sum(one.n for one in some))} {text}, {why}"
         value, column = text if is_number(text) else repr(text), f"frame[{first.column!r}]"
         warn(
             f"{where}; if that means a missing cell, make these cells missing: in pandas by {column}.mask({column} == "
@@ -124,6 +124,6 @@ def warn_of(doubts: Iterable[StandIn]) -> None:
         )
 
 
-def _cells(n: int) -> str:
+def _n_cells(n: int) -> str:
     """'3 cells are': the start of the sentence."""
     return "1 cell is" if n == 1 else f"{n:,} cells are" if n else "cells are"

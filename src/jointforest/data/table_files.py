@@ -49,7 +49,7 @@ def read_with_texts(
         source = pa.BufferReader(as_csv(path, form, doubt))
         csv = csv._replace(separator=",", encoding="utf-8", decimal=".", comment="")
     else:
-        source = _source(path)
+        source = _arrow_source(path)
     if form != "parquet":
         table = read_csv(source, name, csv, text, doubt)
         return table, read_csv(source, name, csv, table.column_names, doubt=False) if texts else None
@@ -160,7 +160,7 @@ def to_arrow(frame: Any, names: Iterable[str]) -> pa.Table:
     return nw.from_native(frame, eager_only=True).to_arrow()
 
 
-def _source(path: str) -> Any:
+def _arrow_source(path: str) -> Any:
     """What Arrow can read: a mapped file, or the bytes of a pipe, which cannot be mapped."""
     import pyarrow as pa
 
@@ -285,7 +285,7 @@ def as_csv(path: str, form: str, doubt: bool = True) -> bytes:
     """A workbook (the first sheet) or JSON lines as CSV in UTF-8; raises ValueError, which names the file."""
     rows = _of_workbook(path, doubt) if form == "xlsx" else _of_json(path)
     out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\n").writerows([_text(cell) for cell in row] for row in rows)
+    csv.writer(out, lineterminator="\n").writerows([_csv_cell(cell) for cell in row] for row in rows)
     return out.getvalue().encode()
 
 
@@ -332,7 +332,7 @@ def _of_json(path: str) -> Iterable[list[Any]]:
     return [names, *([row.get(name) for name in names] for row in rows)]
 
 
-def _text(cell: Any) -> str:
+def _csv_cell(cell: Any) -> str:
     """A cell as CSV writes it."""
     if cell is None or isinstance(cell, str):
         return cell or ""

@@ -90,7 +90,7 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
             table[code] = float(label)
         elif form.is_missing(label):
             continue
-        elif (interval := _interval(form, label, name)) is not None:
+        elif (interval := _interval_of_text(form, label, name)) is not None:
             intervals[code] = interval
         else:
             raise ValueError(
@@ -112,7 +112,7 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
     return ranged(read, is_range, [intervals[code] for code in cells.codes[is_range].tolist()])
 
 
-def _interval(form: WrittenForm, text: str, name: str, must: bool = False) -> Interval | None:
+def _interval_of_text(form: WrittenForm, text: str, name: str, must: bool = False) -> Interval | None:
     """The interval that a text is, whose ends have the form of a column's numbers; None if it is none."""
     found = range_text(text) if form.sort == "number" else None
     if found is None:
@@ -190,7 +190,7 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         if kinds.get(name) in (*CATEGORICAL_KINDS, *NO_KINDS):
             continue
         cells = reader.cells(name)
-        texts = _texts_of(cells)
+        texts = _texts_and_numbers(cells)
         if texts is None:
             continue
         forms, brackets = _forms_with_ranges(name, texts, must=kinds.get(name, "datetime") != "datetime")
@@ -209,7 +209,7 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         form = found.forms[name] = forms[0] if len(forms) == 1 else _decided(name, forms, sure)
         if form.exceptions:
             warn(
-                f"column {name!r} is read as {form.in_words}; missing, as of another form: {_shown(form.exceptions)}; "
+                f"column {name!r} is read as {form.in_words}; missing, as of another form: {_such(form.exceptions)}; "
                 f"correct them, or keep the column as text: kinds={{{name!r}: 'categorical'}} (on the command line: "
                 f"--kinds {shlex.quote(name + '=categorical')})",
                 UserWarning,
@@ -243,7 +243,7 @@ def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[Wri
     forms = forms[:1] if forms and forms[0].sort == "number" and not set(forms[0].exceptions).intersection(ends) else ()
     if must and not forms and all(map(is_number, texts)):  # a limit alone may be the only number
         forms = (WrittenForm("number", column.dtype),)
-    intervals = [_interval(forms[0], text, name, must) for text in split] if forms else []
+    intervals = [_interval_of_text(forms[0], text, name, must) for text in split] if forms else []
     if not forms or any(interval is None for interval in intervals):
         return (), []
     if must or (n_plain and not (has_dash and n_plain < _PLAIN_BESIDE_DASHES * n)):
@@ -273,7 +273,7 @@ def _doubt_years(name: str, form: WrittenForm, cells: ColumnCells) -> None:
         )
 
 
-def _shown(texts: Sequence[str]) -> str:
+def _such(texts: Sequence[str]) -> str:
     return ", ".join(map(repr, texts[:3])) + (", ..." if len(texts) > 3 else "")
 
 
@@ -307,7 +307,7 @@ def with_forms(reader: FrameReader, found: Found) -> FrameReader:
     return replace(reader, cells=lambda name: read[name] if name in read else reader.cells(name))
 
 
-def _texts_of(cells: ColumnCells) -> _Texts | None:
+def _texts_and_numbers(cells: ColumnCells) -> _Texts | None:
     """The texts of a column, and those of numbers among them; None if it holds anything else."""
     if cells.codes is None or cells.declared or not any(isinstance(label, str) for label in cells.labels):
         return None
@@ -352,7 +352,7 @@ def _why_text(family: _Family, odd: Sequence[str], share: float) -> str:
             f"stays text: its cells seem to be {family.what}, but they are written in different forms; write all "
             "in one form, such as with one unit, to have them read"
         )
-    which = f"{_shown(odd)} {'is' if len(odd) == 1 else 'are'} not"
+    which = f"{_such(odd)} {'is' if len(odd) == 1 else 'are'} not"
     hint = f"to make such cells missing on the command line, say --na {shlex.quote(odd[0])}"
     if any(map(str.isdigit, odd[0])):  # rather a value, written in another way
         hint = f"write them as the others, or make them missing (on the command line: --na {shlex.quote(odd[0])})"

@@ -158,7 +158,7 @@ class ClockError(ValueError):
 def seconds(value: Any, origin: float, zone_name: str | None) -> float:
     """Seconds from the origin to a moment (datetime, date, numpy.datetime64 or ISO text) in the column's time zone."""
     # Raises ClockError for times that the zone's clocks skip or show twice, ValueError for other bad moments.
-    value, is_day = _read(value)
+    value, is_day = _moment_of_text(value)
     if value.tzinfo is None and zone_name is not None:
         value = value.replace(tzinfo=zone(zone_name))
         if not is_day and value.fold == 0:  # fold=1 says which reading is meant, and so does an offset
@@ -172,7 +172,7 @@ def seconds(value: Any, origin: float, zone_name: str | None) -> float:
     return float(delta.days * 86400 + delta.seconds - origin) + delta.microseconds / 1e6
 
 
-def _read(value: Any) -> tuple[dt.datetime, bool]:
+def _moment_of_text(value: Any) -> tuple[dt.datetime, bool]:
     """A moment as a datetime, and whether it was a date alone."""
     is_day = False
     if isinstance(value, np.datetime64):
@@ -297,7 +297,7 @@ def dates_in_numbers(values: np.ndarray) -> str:
 def of_days(odd: np.ndarray, n: int, n_distinct: int) -> str:
     """The calendar of so many moments, of which so many are in none of `OF_DAYS`; empty if it may be chance."""
     shares = (12.0 / 365.0, 5.0 / 7.0)
-    return _first(OF_DAYS, odd, n, [n_distinct * -math.log(share) for share in shares])
+    return _name_first(OF_DAYS, odd, n, [n_distinct * -math.log(share) for share in shares])
 
 
 def calendar_of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
@@ -309,10 +309,10 @@ def calendar_of_numbers(odd: np.ndarray, n: int, values: np.ndarray) -> str:
     is_clock = len(valid) > 0 and valid.max() >= 1300
     nats = [len(values) * -math.log(0.04), len(values) * -math.log(0.12)]
     nats += [len(valid) * -math.log((minutes < 60).mean()) if is_clock else 0.0]
-    return _first(OF_NUMBERS, odd, n, nats)
+    return _name_first(OF_NUMBERS, odd, n, nats)
 
 
-def _first(names: tuple[str, ...], odd: np.ndarray, n: int, nats: list[float]) -> str:
+def _name_first(names: tuple[str, ...], odd: np.ndarray, n: int, nats: list[float]) -> str:
     each = zip(names, odd.tolist(), nats, strict=True)
     return next((name for name, n_odd, sure in each if n_odd <= n / 1000 and sure > _SURE), "")
 

@@ -151,7 +151,7 @@ class WrittenForm:
         if self.sort == "number":
             return self._numbers(lines)
         of = dict(zip(self._regex.groupindex, zip(*found, strict=True), strict=True))
-        return _moments(of) if self.sort == "date" else self._clocks(of)
+        return _seconds_of_parts(of) if self.sort == "date" else self._clocks(of)
 
     def is_missing(self, text: str) -> bool:
         """Whether a text stands for a missing cell in a column of this form."""
@@ -164,7 +164,7 @@ class WrittenForm:
         if self.sort != "number":
             return self._clock_text(number)
         size = abs(float(number))  # a NumPy number writes itself with its type
-        digits = f"{size:.{self.decimals}f}" if self.decimals >= 0 else _plain(size)
+        digits = f"{size:.{self.decimals}f}" if self.decimals >= 0 else _plain_number(size)
         whole, _, fraction = digits.partition(".")
         if self.thousands:
             ends = r"\B(?=(\d\d)*\d{3}$)" if self.lakh else r"\B(?=(\d{3})+$)"
@@ -239,7 +239,7 @@ class WrittenForm:
         return text + (f":{rest % 60:02d}" if "ss" in self.pattern else "") + half
 
 
-def _plain(size: float) -> str:
+def _plain_number(size: float) -> str:
     """A number without exponent and without zeros at its end."""
     text = format(Decimal(repr(size)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -258,7 +258,7 @@ def is_solid(pattern: str) -> bool:
     return re.match("(%[Ymd]){3}", pattern) is not None
 
 
-def _moments(of: Mapping[str, Sequence[str]]) -> np.ndarray:
+def _seconds_of_parts(of: Mapping[str, Sequence[str]]) -> np.ndarray:
     """Seconds since 1970, from the texts of the parts of each; NaN of a day or an hour that does not exist."""
     n = len(of["d"])
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import gammaincc, xlogy
 from scipy.stats import binom
 
 from ..data.discretization.learn import has_far_values
 from ..data.frames import from_cells, read
 from ..data.shown_values import cell_in_words, number_text
 from ..evaluation.columns_and_pairs import pearson
+from ..runtime.arrays import divided
 from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import map_ordered, one_blas_thread, threaded
 from ..runtime.warnings import UnseenLevelWarning
 from .tables import Coded, TwoTables, read_two
-from .terms import Term, deviance, fitted
 
 PERMUTATIONS = 999
 """Permutations of which rows are new."""
@@ -163,7 +164,7 @@ class TableComparison:
                 f"no column is left to score rows by: each of {every} has other values in the new table; give a joint "
                 "of the old table"
             )
-        old, new = (_columns(frame, names) for frame in (self._old, self._new))
+        old, new = (_select_columns(frame, names) for frame in (self._old, self._new))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)  # new levels are among the changes
             if joint is None:
@@ -306,7 +307,7 @@ class _Model:
             new = is_new @ of_group.reshape(-1, n_cells).astype(np.float64)
             new += np.bincount(cell[fixed], minlength=n_cells)
             rows = np.bincount(cell, minlength=n_cells).astype(np.float64)
-            return weight * Term(rows, np.full(n_cells, self._share), place.main, place.trend).p_value(new)
+            return weight * CellTest(rows, np.full(n_cells, self._share), place.main, place.trend).p_value(new)
 
         least = np.full(1 + PERMUTATIONS, np.inf)
         for p in map_ordered(of_place, list(zip(self._places, self._weight.tolist(), strict=True))):
@@ -346,11 +347,11 @@ class _Model:
             changes.append(Change(about, float(information[k]), p, q, sentence, tuple(regions), causing))
         return tuple(changes)
 
-    def _fit(self, place: _Place) -> tuple[Term, np.ndarray, np.ndarray]:
+    def _fit(self, place: _Place) -> tuple[CellTest, np.ndarray, np.ndarray]:
         """The test of a place beyond its columns alone, its rows and its new rows."""
         rows, new = self._counts(place.columns)
         p = fitted(rows, new, [(0,), (1,)]) if rows.ndim == 2 else np.full(rows.shape, self._share)
-        return Term(rows.ravel(), p.ravel(), place.main, place.trend), rows, new
+        return CellTest(rows.ravel(), p.ravel(), place.main, place.trend), rows, new
 
     def _information(self, p: np.ndarray, rows: np.ndarray, new: np.ndarray, freedom: float) -> float:
         """Information about "new" that expected shares p do not give, in nats per row, corrected for bias."""
@@ -378,7 +379,7 @@ class _Model:
         return gain([*simpler, other]) < (1.0 - _EXPLAINED) * alone
 
 
-def _columns(frame: Any, names: tuple[str, ...]) -> Any:
+def _select_columns(frame: Any, names: tuple[str, ...]) -> Any:
     """The columns of a frame, by the names of the schema."""
     if isinstance(frame, np.ndarray):
         of = read(frame).names
@@ -403,7 +404,7 @@ def _percent(hits: int, n: int) -> str:
     return f"{share:.{1 if share >= 1.0 or not hits else 2}f}% ({hits:,} of {n:,})"
 
 
-def _named(values: list[tuple[str, int]]) -> str:
+def _few(values: list[tuple[str, int]]) -> str:
     """Values with their numbers of rows, in words; the first ones are named."""
     texts = [f"{text} ({n:,} {'row' if n == 1 else 'rows'})" for text, n in values[:_NAMED]]
     more = [f"{len(values) - _NAMED} others"] * (len(values) > _NAMED)
@@ -476,7 +477,7 @@ class Words:
         if not n_alone or not len(known) or by_chance > _CHANCE:
             return ""
         order = np.argsort(-count[alone], kind="stable")
-        return _named([(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()])
+        return _few([(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()])
 
     def _far_values(self, j: int) -> str:
         """Values that only the new table has, and that are too far from all others for the tail of these."""
@@ -489,7 +490,7 @@ class Words:
                 break
             far.append((str(cell_in_words(column, float(end))), int(np.count_nonzero(rest == end))))
             rest = rest[rest != end]
-        return _named(far)
+        return _few(far)
 
     def _mean(self, j: int, among: np.ndarray, where: str = "") -> str:
         """The change of the mean of a column of numbers, or of an ordered one its median; among rows of a mask (n,)."""
@@ -562,3 +563,108 @@ def _rank_correlation(x: np.ndarray) -> float:
         _, place, count = np.unique(x[:, k], return_inverse=True, return_counts=True)
         ranks[:, k] = (np.cumsum(count) - 0.5 * count)[place]
     return float(np.nan_to_num(pearson(*ranks.T)))
+
+
+# ---- Tests of terms: whether the share of new rows differs between the codes of a column, or the cells of a pair.
+
+_STEPS = 100
+"""Most steps of iterative proportional fitting."""
+_CLOSE = 1e-3
+"""Change of a cell, in rows, below which the fit ends."""
+
+
+class CellTest:
+    """A test whether new rows fall into C cells as expected, by the numbers of new rows in them.
+
+    Its p-value is the least one of three statistics, times their number: the sum of squares over all cells, that of a
+    trend, and the cell that deviates most.
+
+    rows : float64 array (C,). Rows of both tables in each cell.
+    p : float64 array (C,). Expected share of new rows in each cell.
+    main : float64 array (C, k). What the expected shares were fitted by; one of its combinations is constant.
+    trend : float64 array (C, m), optional. Contrasts that are more probable than others, such as a column's ranks.
+    """
+
+    def __init__(self, rows: np.ndarray, p: np.ndarray, main: np.ndarray, trend: np.ndarray | None = None) -> None:
+        self.rows, self.p = rows, p
+        variance = rows * p * (1.0 - p)
+        used = variance > 1e-9
+        scale = np.sqrt(np.where(used, variance, 0.0))
+        self._inverse = np.where(used, 1.0 / np.where(used, scale, 1.0), 0.0)
+        excess = np.where(used, 1.0 / np.where(used, variance, 1.0) - 6.0 / np.maximum(rows, 1.0), 0.0)
+        wide = scale[:, None] * main
+        self._main = _basis(wide, wide)
+        self._gammas = [_gamma(used - np.square(self._main).sum(1), excess)]
+        self._trend = None
+        if trend is not None:
+            wide = scale[:, None] * trend
+            basis = _basis(wide - self._main @ (self._main.T @ wide), wide)
+            if basis.shape[1]:
+                self._trend = basis
+                self._gammas.append(_gamma(np.square(basis).sum(1), excess))
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the sum over all cells."""
+        return self._gammas[0][0]
+
+    def p_values(self, new: np.ndarray) -> np.ndarray:
+        """p-values of all cells, of the most deviating cell, and of the trend if any, (3 or 2, n); new is (n, C)."""
+        # Sums of squares have about a gamma distribution with the mean and variance of those of binomial numbers. A
+        # cell has Chernoff's bound, times the number of cells, which also holds without replacement.
+        z = (new - self.rows * self.p) * self._inverse
+        along = np.square(z @ self._main).sum(1)
+        sums = [np.square(z).sum(1) - along]
+        if self._trend is not None:
+            sums.append(np.square(z @ self._trend).sum(1))
+        tails = [_gamma_tail(total, *gamma) for total, gamma in zip(sums, self._gammas, strict=True)]
+        most = deviance(self.rows, self.p, new).max(1)
+        return np.stack([tails[0], np.minimum(2.0 * np.count_nonzero(self.rows) * np.exp(-most), 1.0), *tails[1:]])
+
+    def p_value(self, new: np.ndarray) -> np.ndarray:
+        """The least p-value of the statistics, times their number, (n,)."""
+        found = self.p_values(new)
+        return np.minimum(len(found) * found.min(0), 1.0)
+
+
+def deviance(rows: np.ndarray, p: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """rows KL(new/rows | p) of cells, in nats: the log-likelihood of the observed shares over that of p."""
+    old = rows - new
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_share = xlogy(new, new / rows) + xlogy(old, old / rows)
+        return np.asarray(np.where(rows > 0, by_share - xlogy(new, p) - xlogy(old, 1.0 - p), 0.0))
+
+
+def fitted(rows: np.ndarray, new: np.ndarray, margins: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Shares of new rows in each cell, if the log-odds are a sum of a term of each margin (tuples of axes)."""
+    # Iterative proportional fitting: the model has the observed numbers of new rows of each margin.
+    both = np.stack([new, rows - new])
+    fit = np.stack([0.5 * rows, 0.5 * rows])
+    for _ in range(_STEPS):
+        before = fit
+        for margin in margins:
+            others = tuple(axis + 1 for axis in range(rows.ndim) if axis not in margin)
+            fit = fit * divided(both.sum(others, keepdims=True), fit.sum(others, keepdims=True))
+            fit = fit * divided(rows, fit.sum(0))
+        if np.abs(fit - before).max() < _CLOSE:
+            break
+    return np.clip(divided(fit[0], rows), 0.0, 1.0)
+
+
+def _basis(columns: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the span of columns, without what is rounding beside the columns ``of``."""
+    left, size, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(left[:, size > 1e-6 * np.linalg.norm(of)])
+
+
+def _gamma(diagonal: np.ndarray, excess: np.ndarray) -> tuple[float, float]:
+    """Mean and variance of a sum of squares of a projection, whose diagonal is given, of standardised numbers."""
+    mean = float(np.maximum(diagonal, 0.0).sum())
+    return mean, 2.0 * mean + float(np.square(diagonal) @ excess)
+
+
+def _gamma_tail(total: np.ndarray, mean: float, variance: float) -> np.ndarray:
+    """Probability that a gamma distribution exceeds a total; 1 where there is no freedom."""
+    if mean < 1e-6 or variance < 1e-6 * mean:
+        return np.ones(len(total))
+    return np.asarray(gammaincc(mean * mean / variance, np.maximum(total, 0.0) * mean / variance))

@@ -96,7 +96,7 @@ class Monitor:
         X = X[self._random.permutation(n)]
         first, ranked = np.split(X, [round(n * _BINNED)])
         # Were the bins those of all old rows, new rows would not be exchangeable with them.
-        self._bounds = [_bounds(column, first[:, j]) for j, column in enumerate(self._schema.columns)]
+        self._bounds = [_bin_bounds(column, first[:, j]) for j, column in enumerate(self._schema.columns)]
         d = len(self._bounds)
         self._terms = [(j, j) for j in range(d)] + [(i, j) for i in range(d) for j in range(i + 1, d)]
         shapes = [(1 if i == j else len(self._bounds[i]) + 2, len(self._bounds[j]) + 2) for i, j in self._terms]
@@ -213,7 +213,7 @@ class Monitor:
         return out
 
 
-def _bounds(column: Column, x: np.ndarray) -> np.ndarray:
+def _bin_bounds(column: Column, x: np.ndarray) -> np.ndarray:
     """What makes the bins of a column: the most frequent levels, or bounds of numbers."""
     known = x[~np.isnan(x)]
     if not column.is_categorical:

@@ -71,7 +71,7 @@ def read_two(old: Any, new: Any) -> TwoTables:
             try:  # levels whose declared orders differ are refused, too
                 cells[name] = joined(name, *pair)
             except ValueError:
-                held = [_held(one) for one in pair]
+                held = [_held_in_words(one) for one in pair]
                 held = ["levels of one order", "levels of another"] if held[0] == held[1] else held
                 left_out[name] = f"holds {held[0]} in the old table, and {held[1]} in the new one"
     both = FrameReader(first.frame, list(cells), first.n + second.n, cells.__getitem__, first.number_names)
@@ -109,7 +109,7 @@ def encode_exact(schema: Schema, reader: FrameReader) -> tuple[Schema, np.ndarra
     return schema, np.delete(X, some, axis=1), dict.fromkeys(aside, "has cells that are ranges")
 
 
-def _held(cells: ColumnCells) -> str:
+def _held_in_words(cells: ColumnCells) -> str:
     """What a column holds, with the first text that is no number."""
     texts = [label for label in cells.labels if isinstance(label, str)]
     if cells.sort != "levels" or not texts:

@@ -56,13 +56,13 @@ def to_trees(
     """The node table of trees on the columns ``feature_column``, and the original node of each leaf, int32 (L,)."""
     # Every float64 value keeps its side, and in a column with a grid every cell's centre does. A split that sends its
     # whole box to one side is replaced by that child, because a box may not be empty.
-    joined = _joined(columns, trees, feature_column, level_number)
+    joined = _joined_trees(columns, trees, feature_column, level_number)
     own_number = np.concatenate([np.arange(len(tree.left)) for tree in trees])
     table, leaf, _ = keep_leaves(joined, ~_is_empty(columns, joined))
     return with_weights(table, np.ones(len(leaf))), own_number[joined.leaf >= 0][leaf].astype(np.int32)
 
 
-def _joined(
+def _joined_trees(
     columns: Columns, trees: Sequence[SplitTree], feature_column: np.ndarray, level_number: np.ndarray
 ) -> Trees:
     """The node table of the trees with all their splits; no weights yet."""
@@ -125,13 +125,13 @@ def _within(x: np.ndarray) -> np.ndarray:
 def cell_edges(threshold: np.ndarray, step: float, origin: float) -> np.ndarray:
     """Upper edge of the last grid cell whose centre is at most each threshold; infinite beyond 2^51 cells."""
     cell = np.clip(np.floor((threshold - origin) / step), -2 * _MOST_CELLS, 2 * _MOST_CELLS)
-    cell = np.where(_centre(cell, step, origin) > threshold, cell - 1, cell)
-    cell = np.where(_centre(cell + 1, step, origin) <= threshold, cell + 1, cell)
+    cell = np.where(_cell_centre(cell, step, origin) > threshold, cell - 1, cell)
+    cell = np.where(_cell_centre(cell + 1, step, origin) <= threshold, cell + 1, cell)
     edge = origin + step * (cell + 0.5)
     return np.where(np.abs(cell) > _MOST_CELLS, np.copysign(np.inf, cell), edge)
 
 
-def _centre(cell: np.ndarray, step: float, origin: float) -> np.ndarray:
+def _cell_centre(cell: np.ndarray, step: float, origin: float) -> np.ndarray:
     """Centre of a grid cell as the float64 number that a table holds: the nearest to the decimal."""
     per_unit = round(1 / step) if step <= 1 else 0
     # dividing whole numbers gives the nearest float, multiplying by the step may miss it

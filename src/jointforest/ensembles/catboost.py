@@ -35,7 +35,7 @@ def read(model: Any) -> Ensemble:
         ("embedding", model.get_embedding_feature_indices()),
     ):
         if places:
-            shown = _shown([names[j] for j in places])
+            shown = _three([names[j] for j in places])
             raise ValueError(f"{library} has {kind} features, which are not supported: {shown}")
     saved = as_json(model)
     features = saved["features_info"]
@@ -70,12 +70,12 @@ def _refuse_statistics(features: dict, names: Sequence[str], library: str) -> No
     )
     if encoded:
         raise ValueError(
-            f"{library} replaces levels by statistics of the target (CTR) in {_shown(encoded)}, which splits on levels "
+            f"{library} replaces levels by statistics of the target (CTR) in {_three(encoded)}, which splits on levels "
             "cannot say; train it with one_hot_max_size at least the number of levels"
         )
 
 
-def _shown(names: Sequence[str]) -> str:
+def _three(names: Sequence[str]) -> str:
     return f"column{'s' if len(names) > 1 else ''} " + ", ".join(repr(name) for name in names)
 
 

@@ -51,19 +51,19 @@ def encode_features(ensemble: Ensemble, frame: Any) -> tuple[np.ndarray, np.ndar
     table = read(frame)
     X = np.full((table.n, len(ensemble.names)), np.nan)
     other = np.zeros(X.shape, dtype=bool)
-    for j, name in _matched(ensemble, table):
+    for j, name in _matched_features(ensemble, table):
         cells = table.cells(name)
         levels = ensemble.categories[j]
         if cells.sort == "empty" or cells.missing.all():
             continue
         if levels is None:
-            X[:, j] = _numbers(cells, name)
+            X[:, j] = _feature_numbers(cells, name)
         else:
-            X[:, j], other[:, j] = _codes(cells, levels, name)
+            X[:, j], other[:, j] = _feature_codes(cells, levels, name)
     return X, other
 
 
-def _matched(ensemble: Ensemble, table: FrameReader) -> list[tuple[int, str]]:
+def _matched_features(ensemble: Ensemble, table: FrameReader) -> list[tuple[int, str]]:
     """Pairs of a feature's number and its column's name in the table."""
     if table.frame == "numpy" or (by_position(ensemble) and not set(table.names) <= set(ensemble.names)):
         if len(table.names) != len(ensemble.names):
@@ -77,7 +77,7 @@ def _matched(ensemble: Ensemble, table: FrameReader) -> list[tuple[int, str]]:
     return [(j, name) for j, name in enumerate(ensemble.names) if name in present]
 
 
-def _numbers(cells: ColumnCells, name: str) -> np.ndarray:
+def _feature_numbers(cells: ColumnCells, name: str) -> np.ndarray:
     values = cells.values
     if cells.sort == "datetime":
         raise ValueError(f"column {name!r}: the model splits it as numbers, got dates; give the model's own numbers")
@@ -94,7 +94,7 @@ def _numbers(cells: ColumnCells, name: str) -> np.ndarray:
     return values
 
 
-def _codes(cells: ColumnCells, levels: tuple[Any, ...], name: str) -> tuple[np.ndarray, np.ndarray]:
+def _feature_codes(cells: ColumnCells, levels: tuple[Any, ...], name: str) -> tuple[np.ndarray, np.ndarray]:
     if cells.sort == "datetime":
         raise ValueError(f"column {name!r}: expected one of the model's levels, got dates")
     if cells.codes is None:

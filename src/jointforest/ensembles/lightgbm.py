@@ -153,21 +153,21 @@ def read(model: Any) -> Ensemble:
     text = booster.model_to_string()  # up to the best iteration
     head, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
     header = _fields(head)
-    link, scale = _link(header.get("objective", ""), library)
+    link, scale = _link_and_factor(header.get("objective", ""), library)
     if hasattr(type(model), "classes_") and link not in ("logistic", "softmax"):
         raise ValueError(f"{library}: a classifier's objective {header['objective']!r} gives no probabilities")
     n_outputs = int(header["num_tree_per_iteration"])
     names = header["feature_names"].split()
-    categories, codes = _categories(text, header["feature_infos"].split(), library)
+    categories, codes = _lightgbm_levels(text, header["feature_infos"].split(), library)
     if "average_output" in header:
         scale /= len(blocks) // n_outputs
     return join_ensemble(
-        [_tree(_fields(block), codes, i % n_outputs, n_outputs, scale, library) for i, block in enumerate(blocks)],
+        [_grown(_fields(block), codes, i % n_outputs, n_outputs, scale, library) for i, block in enumerate(blocks)],
         base=np.zeros(n_outputs),
         link=link,
         names=None if names == [f"Column_{j}" for j in range(len(names))] else names,
         categories=categories,
-        classes=_classes(model, header["objective"], n_outputs),
+        classes=_lightgbm_classes(model, header["objective"], n_outputs),
         library=library,
     )
 
@@ -177,7 +177,7 @@ def _fields(block: str) -> dict[str, str]:
     return {key: value for key, _, value in (line.partition("=") for line in block.splitlines())}
 
 
-def _link(objective: str, library: str) -> tuple[str, float]:
+def _link_and_factor(objective: str, library: str) -> tuple[str, float]:
     """The link, and by what sums are multiplied before; an error that names what is not supported."""
     name, *parameters = objective.split() or ["custom"]
     if name == "custom":
@@ -191,7 +191,7 @@ def _link(objective: str, library: str) -> tuple[str, float]:
     return _LINKS[name], sigmoid[0] if sigmoid else 1.0
 
 
-def _classes(model: Any, objective: str, n_outputs: int) -> tuple[Any, ...] | None:
+def _lightgbm_classes(model: Any, objective: str, n_outputs: int) -> tuple[Any, ...] | None:
     if hasattr(type(model), "classes_"):
         return labels_of(model.classes_)
     if objective.startswith("binary"):
@@ -199,7 +199,7 @@ def _classes(model: Any, objective: str, n_outputs: int) -> tuple[Any, ...] | No
     return tuple(range(n_outputs)) if n_outputs > 1 else None
 
 
-def _categories(
+def _lightgbm_levels(
     text: str, infos: Sequence[str], library: str
 ) -> tuple[list[tuple[Any, ...] | None], dict[int, Sequence[int]]]:
     """Levels of all features, pandas' labels or whole numbers as they are in the table; codes of categorical ones."""
@@ -229,7 +229,7 @@ def _categories(
     return categories, {j: range(len(held)) for j, held in zip(columns, labels, strict=True)}
 
 
-def _tree(
+def _grown(
     fields: dict[str, str], codes: dict[int, Sequence[int]], output: int, n_outputs: int, scale: float, library: str
 ) -> Tree:
     def array(key: str, dtype: type) -> np.ndarray:

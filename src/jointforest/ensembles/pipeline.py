@@ -125,15 +125,15 @@ def _column_transformer(step: ColumnTransformer, columns: list[StepColumn]) -> l
 
 def _mapped(columns: list[StepColumn], functions: Sequence[Rising]) -> list[StepColumn]:
     """Each column through a function of its own."""
-    return [_through(column, function) for column, function in zip(columns, functions, strict=True)]
+    return [_through_function(column, function) for column, function in zip(columns, functions, strict=True)]
 
 
-def _through(column: StepColumn, function: Rising) -> StepColumn:
+def _through_function(column: StepColumn, function: Rising) -> StepColumn:
     before = column.function
     if column.levels is None:
         column = column._replace(function=function if before is None else partial(_chained, before, function))
     return column._replace(
-        value=function(column.value), other=_at(function, column.other), missing=_at(function, column.missing)
+        value=function(column.value), other=_call(function, column.other), missing=_call(function, column.missing)
     )
 
 
@@ -141,11 +141,11 @@ def _chained(first: Rising, then: Rising, x: np.ndarray) -> np.ndarray:
     return then(first(x))
 
 
-def _at(function: Rising, x: Any) -> float:
+def _call(function: Rising, x: Any) -> float:
     return np.nan if absent(x) else float(function(np.array([x], dtype=np.float64))[0])
 
 
-def _standard(step: StandardScaler, columns: list[StepColumn]) -> list[StepColumn]:
+def _standard_scaler(step: StandardScaler, columns: list[StepColumn]) -> list[StepColumn]:
     return _mapped(columns, _shifted(len(columns), step.with_mean and step.mean_, step.with_std and step.scale_))
 
 
@@ -166,19 +166,19 @@ def _standardised(centre: float, scale: float, x: np.ndarray) -> np.ndarray:
 
 def _min_max(step: MinMaxScaler, columns: list[StepColumn]) -> list[StepColumn]:
     ends = step.feature_range if step.clip else (-np.inf, np.inf)
-    return _mapped(columns, [partial(_scaled, s, m, ends) for s, m in zip(step.scale_, step.min_, strict=True)])
+    return _mapped(columns, [partial(_scaled_values, s, m, ends) for s, m in zip(step.scale_, step.min_, strict=True)])
 
 
-def _scaled(scale: float, least: float, ends: tuple[float, float], x: np.ndarray) -> np.ndarray:
+def _scaled_values(scale: float, least: float, ends: tuple[float, float], x: np.ndarray) -> np.ndarray:
     return np.clip(x * scale + least, *ends)
 
 
 def _max_abs(step: MaxAbsScaler, columns: list[StepColumn]) -> list[StepColumn]:
     end = 1.0 if getattr(step, "clip", False) else np.inf
-    return _mapped(columns, [partial(_divided, s, end) for s in step.scale_])
+    return _mapped(columns, [partial(_divided_values, s, end) for s in step.scale_])
 
 
-def _divided(scale: float, end: float, x: np.ndarray) -> np.ndarray:
+def _divided_values(scale: float, end: float, x: np.ndarray) -> np.ndarray:
     return np.clip(x / scale, -end, end)
 
 
@@ -190,7 +190,7 @@ def _above(threshold: float, x: np.ndarray) -> np.ndarray:
     return np.where(x > threshold, 1.0, 0.0)
 
 
-def _bins(step: KBinsDiscretizer, columns: list[StepColumn]) -> list[StepColumn]:
+def _read_bins(step: KBinsDiscretizer, columns: list[StepColumn]) -> list[StepColumn]:
     if step.encode != "ordinal":
         raise ValueError(f"KBinsDiscretizer with encode={step.encode!r} is not supported; fit with encode='ordinal'")
     return _mapped(columns, [partial(_bin, edges[1:-1]) for edges in step.bin_edges_])
@@ -269,7 +269,7 @@ def _encoded(step: Any, j: int, column: StepColumn, first: int) -> list[StepColu
     filled = None if absent(column.missing) else column.missing
     unknown = "".join(map(str, levels)) + "?"
     asked = [*levels, *gone[:1], *([] if closed else [unknown])]
-    encoded = _transformed(step, j, asked)[:, first : first + _width(step, j)]
+    encoded = _transformed(step, j, asked)[:, first : first + _n_outputs(step, j)]
     nothing = np.full(encoded.shape[1], np.nan)
     other = nothing if closed else encoded[-1]
     if filled is None:
@@ -282,7 +282,7 @@ def _encoded(step: Any, j: int, column: StepColumn, first: int) -> list[StepColu
     ]
 
 
-def _width(step: Any, j: int) -> int:
+def _n_outputs(step: Any, j: int) -> int:
     """How many outputs an encoder has of its j-th column."""
     if isinstance(step, OrdinalEncoder):
         return 1
@@ -306,12 +306,12 @@ def _transformed(step: Any, j: int, cells: list[Any]) -> np.ndarray:
 _STEPS: dict[type, Callable[[Any, list[StepColumn]], list[StepColumn]]] = {
     Pipeline: _pipeline,
     ColumnTransformer: _column_transformer,
-    StandardScaler: _standard,
+    StandardScaler: _standard_scaler,
     MinMaxScaler: _min_max,
     MaxAbsScaler: _max_abs,
     RobustScaler: _robust,
     Binarizer: _binarizer,
-    KBinsDiscretizer: _bins,
+    KBinsDiscretizer: _read_bins,
     FunctionTransformer: _function,
     SimpleImputer: _imputer,
     OneHotEncoder: _encoder,
@@ -340,7 +340,7 @@ def read(model: Any) -> Ensemble:
         )
     named = getattr(first, "feature_names_in_", None)
     names = [str(j) for j in range(first.n_features_in_)] if named is None else list(named)
-    levels = _levels(inner, columns, names, library)
+    levels = _levels_of_columns(inner, columns, names, library)
     kept = range(len(names)) if named is None else sorted({column.source for column in columns})
     pushed = _with_sets(_with_thresholds(inner, columns), inner, columns)
     place = {source: k for k, source in enumerate(kept)}
@@ -353,7 +353,7 @@ def read(model: Any) -> Ensemble:
     )
 
 
-def _levels(
+def _levels_of_columns(
     inner: Ensemble, columns: list[StepColumn], names: list[str], library: str
 ) -> dict[int, tuple[Any, ...] | None]:
     """The levels of each column of the table, None if it is one of numbers."""
@@ -384,7 +384,7 @@ def _with_thresholds(inner: Ensemble, columns: list[StepColumn]) -> Ensemble:
     for f, column in enumerate(columns):
         nodes = np.flatnonzero((inner.feature == f) & (inner.levels_at < 0))
         if column.levels is None and len(nodes):
-            missing_left[nodes] = [_goes_left(inner, int(node), [column.missing])[0] for node in nodes]
+            missing_left[nodes] = [_which_go_left(inner, int(node), [column.missing])[0] for node in nodes]
             if column.function is not None:
                 asked, place = np.unique(threshold[nodes], return_inverse=True)
                 threshold[nodes] = last_at_most(column.function, asked)[place]
@@ -402,7 +402,7 @@ def _with_sets(pushed: Ensemble, inner: Ensemble, columns: list[StepColumn]) -> 
         if column.levels is None:
             continue
         for node in np.flatnonzero(inner.feature == f).tolist():
-            *known, other_left[node], missing_left[node] = _goes_left(
+            *known, other_left[node], missing_left[node] = _which_go_left(
                 inner, node, [*column.value.tolist(), column.other, column.missing]
             )
             goes_left = np.array(known, dtype=bool)
@@ -421,7 +421,7 @@ def _with_sets(pushed: Ensemble, inner: Ensemble, columns: list[StepColumn]) -> 
     )
 
 
-def _goes_left(ensemble: Ensemble, node: int, cells: list[Any]) -> list[bool]:
+def _which_go_left(ensemble: Ensemble, node: int, cells: list[Any]) -> list[bool]:
     """Whether each number, or label if the node has a set, goes left; NaN is a missing cell."""
     at, f = int(ensemble.levels_at[node]), int(ensemble.feature[node])
     if at < 0:
@@ -439,23 +439,23 @@ def _goes_left(ensemble: Ensemble, node: int, cells: list[Any]) -> list[bool]:
 def last_at_most(function: Rising, threshold: np.ndarray) -> np.ndarray:
     """The largest float64 number at which a rising function is at most each threshold (m,), by bisection."""
     # It is -inf where no finite number is, and inf where all are.
-    lo, hi = _place(np.full((2, len(threshold)), [[-np.inf], [np.inf]]))
+    lo, hi = _place_of_float(np.full((2, len(threshold)), [[-np.inf], [np.inf]]))
     with np.errstate(all="ignore"):
         while (gap := lo + 1 < hi).any():
             middle = (lo & hi) + ((lo ^ hi) >> 1)  # half the sum, which might overflow
-            is_low = function(_number(middle)) <= threshold
+            is_low = function(_number_at(middle)) <= threshold
             lo, hi = np.where(gap & is_low, middle, lo), np.where(gap & ~is_low, middle, hi)
     largest = np.finfo(np.float64).max
-    last = _number(lo)
+    last = _number_at(lo)
     return np.where(last == largest, np.inf, last)
 
 
-def _place(x: np.ndarray) -> np.ndarray:
+def _place_of_float(x: np.ndarray) -> np.ndarray:
     """Where float64 numbers stand among all of them, int64; neighbours differ by 1."""
     bits = x.view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
-def _number(place: np.ndarray) -> np.ndarray:
+def _number_at(place: np.ndarray) -> np.ndarray:
     """The float64 number at a place."""
     return np.where(place < 0, np.int64(-(2**63)) - place, place).view(np.float64)

@@ -56,10 +56,10 @@ def read_ensemble(model: Any) -> Ensemble:
             if base.__name__ in names and f"{base.__module__}.".startswith(module + "."):
                 read = getattr(import_module("." + adapter, __package__), function)
                 return read(model)
-    raise TypeError(f"{type(model).__name__} is not supported: expected a fitted {_SUPPORTED}{_hint(model)}")
+    raise TypeError(f"{type(model).__name__} is not supported: expected a fitted {_SUPPORTED}{_hint_of_type(model)}")
 
 
-def _hint(model: Any) -> str:
+def _hint_of_type(model: Any) -> str:
     if hasattr(model, "best_estimator_"):
         return "; give its best_estimator_"
     return ""
@@ -113,7 +113,7 @@ def _library(ending: str, head: bytes, path: Path) -> str | None:
     return "catboost" if isinstance(said, dict) and "model_info" in said else None
 
 
-def _xgboost(path: str) -> Any:
+def _read_xgboost(path: str) -> Any:
     import xgboost
 
     booster = xgboost.Booster(model_file=path)
@@ -140,4 +140,4 @@ def _catboost(path: str) -> Any:
     return model
 
 
-_READERS = {"xgboost": _xgboost, "lightgbm": _lightgbm, "catboost": _catboost}
+_READERS = {"xgboost": _read_xgboost, "lightgbm": _lightgbm, "catboost": _catboost}

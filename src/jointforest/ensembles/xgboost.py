@@ -45,7 +45,7 @@ def read(model: Any) -> Ensemble:
     except ValueError as error:  # an XGBoostError: it has not seen a feature yet
         raise NotFittedError(f"{library} is not fitted: train it first") from error
     learner = json.loads(saved.decode())["learner"]
-    link = _check(model, learner, library)
+    link = _checked_link(model, learner, library)
     gradient_booster = learner["gradient_booster"]
     is_dart = gradient_booster["name"] == "dart"
     forest = (gradient_booster["gbtree"] if is_dart else gradient_booster)["model"]
@@ -55,7 +55,7 @@ def read(model: Any) -> Ensemble:
     categories = _categories(learner, forest, n_features, library)
     weight = gradient_booster["weight_drop"] if is_dart else np.ones(n_trees)
     trees = [
-        _tree(tree, categories, output, float(scale), max(n_classes, 1), library)
+        _xgboost_tree(tree, categories, output, float(scale), max(n_classes, 1), library)
         for tree, output, scale in zip(forest["trees"][:n_trees], forest["tree_info"], weight, strict=False)
     ]
     return join_ensemble(
@@ -64,12 +64,12 @@ def read(model: Any) -> Ensemble:
         link=link,
         names=learner["feature_names"] or None,
         categories=categories,
-        classes=_classes(model, learner["objective"]["name"], n_classes),
+        classes=_xgboost_classes(model, learner["objective"]["name"], n_classes),
         library=library,
     )
 
 
-def _check(model: Any, learner: dict, library: str) -> str:
+def _checked_link(model: Any, learner: dict, library: str) -> str:
     """The link, or an error that names what is not supported."""
     if learner["gradient_booster"]["name"] == "gblinear":
         raise ValueError(f"{library} has booster='gblinear', which has no trees; train it with 'gbtree' or 'dart'")
@@ -101,7 +101,7 @@ def _trees_used(model: Any, forest: dict) -> int:
     return n_trees if best is None else min(n_trees, (int(best) + 1) * per_iteration)
 
 
-def _classes(model: Any, objective: str, n_classes: int) -> tuple[Any, ...] | None:
+def _xgboost_classes(model: Any, objective: str, n_classes: int) -> tuple[Any, ...] | None:
     if hasattr(model, "classes_"):
         return labels_of(model.classes_)
     if objective == "binary:logistic":
@@ -157,7 +157,7 @@ def _n_codes(forest: dict, j: int) -> int:
     return highest + 1
 
 
-def _tree(
+def _xgboost_tree(
     tree: dict, categories: list[tuple[Any, ...] | None], output: int, scale: float, n_outputs: int, library: str
 ) -> Tree:
     if int(tree["tree_param"]["size_leaf_vector"]) > 1:

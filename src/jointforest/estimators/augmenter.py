@@ -113,14 +113,14 @@ class JointAugmenter(Learner):
                 f"estimator: {type(learner).__name__} has a target of its own; give a learner of whole tables"
             )
         if not by_number:
-            self.classes_, counts = _classes(target.cells)
-            self._wanted = _wanted(strategy, self.classes_, counts)
+            self.classes_, counts = _class_counts(target.cells)
+            self._wanted = _rows_wanted(strategy, self.classes_, counts)
             kinds = learner.get_params().get("kinds") or {}
             learner.set_params(kinds={**kinds, target.name: "categorical"})
         elif hasattr(self, "classes_"):
             del self.classes_
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.estimator_ = learner.fit(_joined(X, target), **weight)
+        self.estimator_ = learner.fit(_features_and_target(X, target), **weight)
         self.joint_ = joint_of(self.estimator_)
         return self
 
@@ -149,7 +149,9 @@ class JointAugmenter(Learner):
         draws: list[tuple[int, Any]] = [(self.sampling_strategy, None)]
         if hasattr(self, "classes_"):
             draws = [(k, c) for c, k in zip(self.classes_.tolist(), self._wanted, strict=True) if k]
-        table = _below([_joined(X, self._target), *(self._draw(k, label, rng) for k, label in draws)])
+        table = _stacked_tables(
+            [_features_and_target(X, self._target), *(self._draw(k, label, rng) for k, label in draws)]
+        )
         return _parted(table, X, self._target)
 
     @threaded
@@ -227,7 +229,7 @@ def _read_target(X: Any, y: Any) -> _Target:
     return _Target(name, cells, y[:0] if nw.dependencies.is_into_series(y) else cells[:0])
 
 
-def _joined(X: Any, target: _Target) -> Any:
+def _features_and_target(X: Any, target: _Target) -> Any:
     """Features and target as one table of the library of X."""
     if isinstance(X, np.ndarray):
         both = X.dtype.kind in "biuf" and target.cells.dtype.kind in "biuf"
@@ -236,7 +238,7 @@ def _joined(X: Any, target: _Target) -> Any:
     return nw.concat([nw.from_native(frame, eager_only=True) for frame in frames], how="horizontal").to_native()
 
 
-def _below(tables: list[Any]) -> Any:
+def _stacked_tables(tables: list[Any]) -> Any:
     """Tables one below the other."""
     if isinstance(tables[0], np.ndarray):
         return np.concatenate(tables)
@@ -259,7 +261,7 @@ def _parted(table: Any, X: Any, target: _Target) -> tuple[Any, Any]:
     return features, series
 
 
-def _classes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _class_counts(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Classes, sorted, and how many rows each has."""
     kind = type_of_target(cells)
     if kind not in ("binary", "multiclass"):
@@ -271,7 +273,7 @@ def _classes(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes, counts
 
 
-def _wanted(strategy: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _rows_wanted(strategy: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Rows to be drawn of each class (K,)."""
     if not isinstance(strategy, Mapping):
         return np.asarray(counts.max() - counts)

@@ -116,7 +116,7 @@ def learn_chain(
                 line = _regress(coding, regressors, cells[:, j], means, weight, j, rng)
                 if line is not None:
                     chain[j] = line
-                    _draw(coding, line, now, regressors, means, hidden[:, j], j, rng)
+                    _draw_from_donors(coding, line, now, regressors, means, hidden[:, j], j, rng)
     return chain
 
 
@@ -138,7 +138,7 @@ def follow_chain(
     for _ in range(_SWEEPS):
         for j in np.flatnonzero(hidden.any(axis=0)).tolist():
             if j in chain:
-                _draw(coding, chain[j], now, regressors, posterior_means[j], hidden[:, j], j, rng)
+                _draw_from_donors(coding, chain[j], now, regressors, posterior_means[j], hidden[:, j], j, rng)
     return now
 
 
@@ -207,7 +207,7 @@ def ridge(D: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray,
     return slopes, level - slopes @ center
 
 
-def _draw(
+def _draw_from_donors(
     coding: RegressorCoding,
     line: Line,
     now: np.ndarray,

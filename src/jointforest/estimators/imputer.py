@@ -71,7 +71,7 @@ class Chains:
         """The regressions of table k."""
         if k not in self._learned:
             rng = np.random.default_rng([self._seed, k, _CHAIN])
-            start = self._cells(_drawn(self._joint(k), self._X, int(rng.integers(2**62))))[0]
+            start = self._cells(_filled_by_draw(self._joint(k), self._X, int(rng.integers(2**62))))[0]
             weight = self._counts(k) * self._times[self._rows]
             cells, _, is_range = self._cells(self._X)
             cells = np.where(is_range, start, cells)
@@ -113,7 +113,7 @@ def bootstrap(n: int, seed: int, k: int) -> np.ndarray:
     return draw_bootstrap(n, n, True, seed, k)
 
 
-def _drawn(joint: Joint, X: Any, seed: int) -> Any:
+def _filled_by_draw(joint: Joint, X: Any, seed: int) -> Any:
     """X as a joint fills it by a draw; who asks for tables is warned of rows without support, not who learns."""
     cells, unseen, ranges = encode_ranges(joint.schema, X, joint.schema.all_columns.names)
     evidence = build(joint.schema, cells, unseen, ranges=ranges)
@@ -226,7 +226,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
         self.indicated_ = tuple(np.flatnonzero(_missing(X).any(axis=0)).tolist())
         _check_indicators(reader.names, self.indicated_ if self.add_indicator else ())
         self._seed = self._draw_seed()
-        self.estimator_ = _learned(learner, X, weight)
+        self.estimator_ = _learned_clone(learner, X, weight)
         self.joint_: Joint = joint_of(self.estimator_)
         self.joints_ = [self.joint_]
         times = np.ones(reader.n) if weight is None else weight
@@ -234,7 +234,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
             counts = [bootstrap(reader.n, self._seed, k) for k in range(self.m)]
             # trials in every bootstrap would take most of the time
             learner = as_chosen(self.estimator_) if isinstance(self.estimator_, HiddenTreeForest) else learner
-            self.joints_ = [_learned(learner, X, count * times, warns=False).joint_ for count in counts]
+            self.joints_ = [_learned_clone(learner, X, count * times, warns=False).joint_ for count in counts]
         self._chains = Chains(self.joint_, self.joints_, self.proper, X, times, self._seed)
         return self
 
@@ -377,7 +377,7 @@ def _check_indicators(names: list[str], indicated: tuple[int, ...]) -> None:
             )
 
 
-def _learned(learner: Any, X: Any, weight: np.ndarray | None, warns: bool = True) -> Any:
+def _learned_clone(learner: Any, X: Any, weight: np.ndarray | None, warns: bool = True) -> Any:
     """A clone of the learner, fitted with weights (n,) if it takes any, else on rows that are drawn by weight."""
     # Weights keep a row and its copies together where a learner holds rows out.
     one = clone(learner)

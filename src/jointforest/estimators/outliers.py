@@ -18,8 +18,7 @@ from ..data.infer_schema import infer_schema
 from ..data.schema import Schema
 from ..learners.adversarial.adversarial_forest import AdversarialForest
 from ..learners.base import Learner, as_frame
-from ..learners.batches.passes import fold_of
-from ..learners.batches.sample import MOST_ROWS, take_weighed
+from ..learners.batches.sample import MOST_ROWS, fold_of, take_weighed
 from ..learners.generative.targets import feature_schema, read_features
 from ..models.base import Distribution
 from ..runtime.parameters import Number, parameter
@@ -257,19 +256,19 @@ class ForestOutlierDetector(OutlierMixin, Learner):
     @threaded
     def predict(self, X: Any) -> np.ndarray:
         """-1 for outliers, 1 for other rows, int64 (n,). Use `fit_predict` for the training rows themselves."""
-        return _labels(self.decision_function(X))
+        return _outlier_labels(self.decision_function(X))
 
     @threaded
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and label the training rows by ``training_scores_``, int64 (n,)."""
         self.fit(X, y)
-        return _labels(self.training_scores_ - self.offset_)
+        return _outlier_labels(self.training_scores_ - self.offset_)
 
     @threaded
     def percentile(self, X: Any) -> np.ndarray:
         """Percentage (0 to 100) of the training rows whose own score is lower, float64 (n,)."""
         scores = self.score_samples(X)
-        below = np.searchsorted(self._ascending, _below(scores))
+        below = np.searchsorted(self._ascending, _least_equal(scores))
         return 100.0 * below / len(self._ascending)
 
     @threaded
@@ -308,7 +307,7 @@ class ForestOutlierDetector(OutlierMixin, Learner):
         if not len(scores):
             raise ValueError("X has no row: expected the rows whose scores say what is usual")
         self.training_scores_, self._ascending = scores, np.sort(scores)
-        self.offset_ = float(_below(_offset(scores, self.contamination)))
+        self.offset_ = float(_least_equal(_offset(scores, self.contamination)))
 
 
 def histogram_forest(X: Any, random_state: Any = None) -> AdversarialForest:
@@ -370,7 +369,7 @@ def _held_out_scores(learner: Any, X: Any, y: Any, weight: Any, radius: float, r
     return scores
 
 
-def _below(scores: Any) -> np.ndarray:
+def _least_equal(scores: Any) -> np.ndarray:
     """The smallest numbers that are equal to these scores but for rounding."""
     return np.asarray(scores - _ROUNDING * np.maximum(1.0, np.abs(scores)))
 
@@ -383,6 +382,6 @@ def _offset(scores: np.ndarray, contamination: float | str) -> float:
     return float(low - FENCE * (high - low))
 
 
-def _labels(decision: np.ndarray) -> np.ndarray:
+def _outlier_labels(decision: np.ndarray) -> np.ndarray:
     """-1 where the decision is negative, else 1."""
     return np.where(decision < 0, -1, 1)

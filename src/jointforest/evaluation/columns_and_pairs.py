@@ -41,11 +41,11 @@ def table_cells(schema: Schema, X: np.ndarray, unseen: np.ndarray) -> TableCells
     """Cells of encoded rows: X (n, d) and unseen (n, d) as `data.frames.encode` gives them."""
     counts = np.array([len(column.levels) + 2 if column.is_categorical else 0 for column in schema.columns])
     coded = np.where(unseen, counts - 2.0, np.where(np.isnan(X), counts - 1.0, X))
-    numbers = np.column_stack([_on_grid(column, X[:, j]) for j, column in enumerate(schema.columns)])
+    numbers = np.column_stack([_near_grid(column, X[:, j]) for j, column in enumerate(schema.columns)])
     return TableCells(schema.names, counts, np.where(counts > 0, coded, numbers))
 
 
-def _on_grid(column: Column, x: np.ndarray) -> np.ndarray:
+def _near_grid(column: Column, x: np.ndarray) -> np.ndarray:
     """Numbers (n,), those on the column's grid but for rounding as rows drawn have them."""
     near_x = snapped(column, x)
     return np.where(np.abs(x - near_x) <= 1e-6 * column.step + 4e-16 * np.abs(x), near_x, x)
@@ -210,11 +210,11 @@ def pairs(
 def pearson(x: np.ndarray, y: np.ndarray) -> float:
     """Correlation of numbers (n,) on the rows that have both; NaN if one of them never changes there."""
     known = ~(np.isnan(x) | np.isnan(y))
-    u, v = _standardised(x[known]), _standardised(y[known])
+    u, v = _unit_numbers(x[known]), _unit_numbers(y[known])
     return float(np.clip(u @ v, -1.0, 1.0)) if u.any() and v.any() else math.nan
 
 
-def _standardised(x: np.ndarray) -> np.ndarray:
+def _unit_numbers(x: np.ndarray) -> np.ndarray:
     """Numbers (n,) with mean 0 and length 1; zeros if there is one value only. Huge numbers do not overflow."""
     if not len(x) or x.min() == x.max():
         return np.zeros(len(x))

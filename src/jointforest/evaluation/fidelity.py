@@ -109,15 +109,15 @@ def fidelity(
             )
         names = schema.all_columns.names
         gone = [name for name in names if name not in kept]
-        frame, holdout = (None if rows is None else _without(rows, names, gone) for rows in (frame, holdout))
+        frame, holdout = (None if rows is None else _without_columns(rows, names, gone) for rows in (frame, holdout))
         if joint is None:
-            joint_or_rows = _without(joint_or_rows, names, gone)
+            joint_or_rows = _without_columns(joint_or_rows, names, gone)
             schema = infer_schema(frame)
         else:
             joint = joint_or_rows = joint.select(*kept)
             schema = joint.schema
-    tables = _read(schema, joint_or_rows, frame, holdout, seed)
-    measures = _compared(tables, wanted, seed) | _asked(joint, tables, wanted, seed)
+    tables = _read_all(schema, joint_or_rows, frame, holdout, seed)
+    measures = _compared(tables, wanted, seed) | _held_out_figures(joint, tables, wanted, seed)
     if "membership" in wanted and tables.new is not None:
         measures["membership"] = _membership(joint, tables, tables.new, seed)
     return Fidelity(
@@ -128,13 +128,13 @@ def fidelity(
         library=read(frame).frame,
         notes=(
             *(f"{name!r} is not compared: it {why}" for name, why in left_out.items()),
-            *_notes(joint, tables, wanted),
+            *_notes_of_figures(joint, tables, wanted),
         ),
         **measures,
     )
 
 
-def _without(frame: Any, names: Sequence[str], columns: Collection[str]) -> Any:
+def _without_columns(frame: Any, names: Sequence[str], columns: Collection[str]) -> Any:
     """A frame, or an array whose columns have these names, without some of the columns."""
     if isinstance(frame, np.ndarray):
         return np.delete(frame, [k for k, name in enumerate(names) if name in columns], axis=1)
@@ -156,7 +156,7 @@ class _Tables(NamedTuple):
     encoded_real: tuple[np.ndarray, np.ndarray]
 
 
-def _read(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: int) -> _Tables:
+def _read_all(schema: Schema, joint_or_rows: Any, frame: Any, holdout: Any, seed: int) -> _Tables:
     """All that was given, by the schema of the table; rows drawn if it was a joint."""
     encoded_real = read_rows(schema, frame, "frame")
     real = table_cells(schema, *encoded_real)
@@ -208,7 +208,7 @@ def _told_apart(real: TableCells, rows: TableCells, new: TableCells | None, seed
     return {"told_apart": of_all, "told_apart_held_out": score(new), "told_apart_as_many": as_many}
 
 
-def _asked(joint: Any, tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:
+def _held_out_figures(joint: Any, tables: _Tables, wanted: set[str], seed: int) -> dict[str, Any]:
     """Figures of a joint asked about held-out rows."""
     measures: dict[str, Any] = {}
     if joint is not None and "statements" in wanted:
@@ -240,7 +240,7 @@ def _membership(joint: Any, tables: _Tables, new: TableCells, seed: int) -> Memb
     return membership(tables.real, tables.rows, new, density, np.random.default_rng([seed, 7]))
 
 
-def _notes(joint: Any, tables: _Tables, wanted: set[str]) -> list[str]:
+def _notes_of_figures(joint: Any, tables: _Tables, wanted: set[str]) -> list[str]:
     """What was left out or cut, and why."""
     real, rows, new, *_ = tables
     notes = []

@@ -116,8 +116,8 @@ def history_fidelity(
 
 def accuracy(table: HistoryCells, other: HistoryCells, seed: int) -> HistoryAccuracy:
     """How alike the histories of two tables are; the first one has the bins."""
-    edges = _edges(table.cells)
-    one, two = (_drawn_rows(which, _bins(which.cells, edges), seed) for which in (table, other))
+    edges = _ends_or_levels(table.cells)
+    one, two = (_drawn_rows(which, _bins_of_cells(which.cells, edges), seed) for which in (table, other))
     d = one.now.shape[1]
     rng = np.random.default_rng([seed, 1])
 
@@ -126,7 +126,7 @@ def accuracy(table: HistoryCells, other: HistoryCells, seed: int) -> HistoryAccu
         chosen = (
             sets if len(sets) <= _MOST_SETS else [sets[k] for k in rng.choice(len(sets), _MOST_SETS, replace=False)]
         )
-        return [_agreement(_together(one.now, c), _together(two.now, c)) for c in chosen]
+        return [_agreement(_pairs_of_columns(one.now, c), _pairs_of_columns(two.now, c)) for c in chosen]
 
     follow = [
         _agreement(one.now[:, j] * 16 + one.after[:, j], two.now[:, j] * 16 + two.after[:, j]) for j in range(d - 1)
@@ -144,7 +144,7 @@ class _Drawn(NamedTuple):
     distinct: np.ndarray
 
 
-def _edges(cells: TableCells) -> list[np.ndarray]:
+def _ends_or_levels(cells: TableCells) -> list[np.ndarray]:
     """Of each column the ends of its bins, or its most frequent levels."""
     found = []
     for j in range(cells.X.shape[1]):
@@ -159,7 +159,7 @@ def _edges(cells: TableCells) -> list[np.ndarray]:
     return found
 
 
-def _bins(cells: TableCells, edges: list[np.ndarray]) -> np.ndarray:
+def _bins_of_cells(cells: TableCells, edges: list[np.ndarray]) -> np.ndarray:
     """Bin of each cell, 0 where it is missing; int64 (N, d)."""
     found = np.zeros(cells.X.shape, dtype=np.int64)
     for j, of in enumerate(edges):
@@ -197,7 +197,7 @@ def _some_sets(d: int, size: int, rng: np.random.Generator) -> list[tuple[int, .
     return [tuple(rng.choice(d, size, replace=False).tolist()) for _ in range(_MOST_SETS)]
 
 
-def _together(x: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
+def _pairs_of_columns(x: np.ndarray, chosen: tuple[int, ...]) -> np.ndarray:
     """Columns as one column of numbers."""
     number = x[:, chosen[0]].copy()
     for j in chosen[1:]:

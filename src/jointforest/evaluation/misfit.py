@@ -12,8 +12,6 @@ import numpy as np
 
 from ..data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ..data.evidence import build
-from ..data.rules.contradictions import contradicted
-from ..data.rules.rule import Equation, Order, Rule, enough_rows
 from ..data.schema import Schema
 from ..models.base import Distribution
 from ..runtime.warnings import LostDependenceWarning, warn
@@ -122,15 +120,16 @@ def classes_of(schema: Schema, X: np.ndarray, drawn: np.ndarray) -> tuple[np.nda
     codes = np.empty((len(X) + len(drawn), len(columns)), np.int64)
     n_codes = np.empty(len(columns), np.int64)
     for j, column in enumerate(columns):
-        both, cuts = np.concatenate([X[:, j], drawn[:, j]]), _cuts(X[:, j], most)
+        both, cuts = np.concatenate([X[:, j], drawn[:, j]]), _ends_of_classes(X[:, j], most)
         codes[:, j] = np.nan_to_num(both) if column.is_categorical else np.searchsorted(cuts, both)
         n_codes[j] = len(column.levels) if column.is_categorical else len(cuts) + 1
         codes[np.isnan(both), j] = n_codes[j]
     return coarse(codes, n_codes, np.array([not column.is_categorical for column in columns]))
 
 
-def _cuts(x: np.ndarray, n: int) -> np.ndarray:
-    """Upper ends of about n bins of equal weight, but the last; a value that fills a bin is alone in it."""
+def _ends_of_classes(x: np.ndarray, n: int) -> np.ndarray:
+    """Upper ends of about n bins with about equally many cells each, without that of the last bin. A value that as
+    many cells have has a bin of its own."""
     known = x[~np.isnan(x)]
     if len(known) == 0:
         return np.empty(0)
@@ -181,40 +180,6 @@ def _by_correlation(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> 
     influence = w * (z[0] * z[1] - 0.5 * r * (z**2).sum(axis=0))
     error = max(np.sqrt(influence @ influence) / (1.0 - r * r), 1.0 / np.sqrt(max(1.0 / (w @ w) - 3.0, 1e-12)))
     return _Dependence(*np.tanh(np.arctanh(r) + _SIGMAS * error * np.array([0.0, -1.0, 1.0])).tolist())
-
-
-# ---- Orders and sums that hold in all rows that were learned from, and that drawn rows break.
-
-_DRAWS_OF_RULES = 2_000
-"""Rows drawn to see how many break a rule."""
-_BROKEN = 0.05
-"""Share of drawn rows that break a rule, from which on the joint is said to break it."""
-
-
-def broken_rules(model: Distribution) -> list[tuple[Rule, float]]:
-    """Found orders and sums without exceptions that drawn rows often break, and the share of these rows, most first."""
-    rules = [
-        rule for rule in model.schema.rules
-        if isinstance(rule, Order | Equation)
-        and not rule.is_enforced and not rule.exceptions and rule.rows >= enough_rows(rule)
-    ]  # fmt: skip
-    if not rules:
-        return []
-    drawn = model.sample(build(model.schema), _DRAWS_OF_RULES, 0, False)
-    share = [float(contradicted(rule, model.schema, drawn).mean()) for rule in rules]
-    found = [(rule, x) for rule, x in zip(rules, share, strict=True) if x > _BROKEN]
-    return sorted(found, key=lambda one: (-one[1], str(one[0])))
-
-
-def warn_broken_rules(broken: list[tuple[Rule, float]]) -> None:
-    """Name the rules that drawn rows break, and how to enforce them."""
-    if broken:
-        named = "; ".join(f"'{rule}' in {share:.0%}" for rule, share in broken[:_NAMED])
-        more = f"; and {len(broken) - _NAMED} others" if len(broken) > _NAMED else ""
-        warn(LostDependenceWarning(
-            f"drawn rows break rules that hold in all rows of the table: {named}{more} of drawn rows; enforce those "
-            "that matter by rules=['...', 'auto'] (--rule), or all by rules='all' (--rules all), which may slow answers"
-        ))  # fmt: skip
 
 
 def warn_lost_pairs(pairs: list[LostPair], hint: str) -> None:

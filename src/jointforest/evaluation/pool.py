@@ -67,7 +67,7 @@ def pool(estimates: Any, variances: Any, *, level: float = 0.95, df: float | Non
     >>> found.estimate, round(found.standard_error, 3), round(found.missing_information, 3)
     (2.0, 1.528, 0.571)
     """
-    q, u = _numbers("estimates", estimates), _numbers("variances", variances)
+    q, u = _finite_numbers("estimates", estimates), _finite_numbers("variances", variances)
     if q.ndim not in (1, 2) or q.shape != u.shape or len(q) < 2:
         raise ValueError(
             f"expected estimates and variances of m >= 2 tables, each (m,) or (m, k), got {q.shape} and {u.shape}"
@@ -95,7 +95,7 @@ def pool(estimates: Any, variances: Any, *, level: float = 0.95, df: float | Non
     return pooled if q.ndim == 2 else Pooled(*(float(one) for one in pooled))
 
 
-def _numbers(name: str, given: Any) -> np.ndarray:
+def _finite_numbers(name: str, given: Any) -> np.ndarray:
     """Estimates or variances as float64, finite."""
     try:
         numbers = np.asarray(given, dtype=np.float64)

@@ -151,7 +151,7 @@ def sections_with_shares(f: Figures) -> list[Section]:
                 ("Missing cells, share more than in the table", [(name, f"{value:+.3f}", None) for name, value in gaps])
             )
     if f.pairs is not None and f.pairs.similarity:
-        listed.append(("Pairs that differ most (similarity)", _pairs(f)))
+        listed.append(("Pairs that differ most (similarity)", _worst_pairs(f)))
     if f.told_apart is not None and any(f.told_apart.columns.values()):
         most = list(f.told_apart.columns.items())[:WORST]
         used: list[_Line] = [(name, f"{share:.0%}", share) for name, share in most if share > 0.0]
@@ -159,7 +159,7 @@ def sections_with_shares(f: Figures) -> list[Section]:
     return listed + _held_out(f)
 
 
-def _pairs(f: Figures) -> list[_Line]:
+def _worst_pairs(f: Figures) -> list[_Line]:
     """The worst pairs; of numbers both correlations."""
     assert f.pairs is not None
     new = {} if f.pairs_held_out is None else f.pairs_held_out.similarity

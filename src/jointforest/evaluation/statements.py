@@ -1,8 +1,9 @@
 """Statements of a joint that can be counted in a table, such as P(rate <= 159 given room = 'suite'), and the worst one.
 
-The statements are exact answers of the joint, not shares of draws. Of each column they are P(level) of common levels,
-or P(x <= quantile) and the mean. They are asked given nothing, and given each class of values of the columns on which
-it depends most. Relations that the rule search knows, and that the joint does not enforce, are statements too.
+The statements about columns are exact answers of the joint, not shares of draws. They are P(level) of common levels, or
+P(x <= quantile) and the mean. They are asked given nothing, and given each class of values of the columns on which
+the column depends most. Relations that the rule search knows, and that the joint does not enforce, are statements too:
+they say in which share of draws the relation holds.
 
 A statement is wrong if it lies outside a confidence interval of the rows. The intervals of all statements hold
 together with a probability of 1 - `LEVEL`, by Bonferroni's inequality. Those of probabilities are of Clopper and
@@ -19,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
-from ..data.conditions import AnyOf, Interval, PerRow
-from ..data.evidence import Evidence, build, intersect
-from ..data.rules.contradictions import combined, contradicted, equation_total, tolerance
-from ..data.rules.rule import Combinations, Equation, Function, Order, Rule
-from ..data.schema import Column, Schema, kernel_columns, snap
+from ..data.conditions import Interval, PerRow
+from ..data.evidence import Evidence, build
+from ..data.rules.contradictions import combined, contradicted, ranked
+from ..data.rules.rule import Combinations, Equation, Function, Order
+from ..data.schema import Column, Schema, kernel_columns, snap, snapped
 from ..data.texts import column_text, shown_number, value_text
 from ..models.base import Distribution, PosteriorState
 from ..query_language.render import condition_text
@@ -47,8 +48,8 @@ _SHARES = 0.05, 0.25, 0.5, 0.75, 0.95
 """Levels of the quantiles of a number: statements are P(number <= quantile), also at its ends and widest gap."""
 _FEWEST = 20
 """Fewest rows of a statement."""
-_OF_RULES = 256
-"""Rows by whose values a joint is asked whether a rule holds."""
+_DRAWS_OF_RULES = 4_000
+"""Rows drawn to see how often a rule holds."""
 _MOST_RULES = 20
 """Most rules that are asked about: those of most rows."""
 _LOST = 0.05
@@ -137,13 +138,24 @@ def statements(model: Distribution, X: np.ndarray, of: str) -> Statements:
     schema = model.schema
     X = snap(kernel_columns(schema), X[some(len(X), _MOST_ROWS, np.random.default_rng(0))])
     counted = asked_statements(model, X)
+    return Statements(len(counted), of, _wrong_statements(counted))
+
+
+def broken_rules(model: Distribution, X: np.ndarray) -> list[Statement]:
+    """Orders and sums that hold in all rows X (n, d), and that draws of a joint often break, the worst first."""
+    asked = [one for one in _of_rules(model, X, Equation | Order) if one.rows == 1.0 and one.n_rows >= _FEWEST]
+    return Statements(len(asked), "", _wrong_statements(asked)).broken
+
+
+def _wrong_statements(counted: Sequence[AskedStatement]) -> tuple[Statement, ...]:
+    """The statements that are wrong, the worst first."""
     level = LEVEL / max(len(counted), 1)
     judged = [
-        Statement(one.text, one.joint, one.rows, one.n_rows, off, one.columns, one.is_rule)
+        Statement(one.text, one.joint, one.rows, one.n_rows, off, one.columns, one.n_drawn > 0)
         for one in counted
         if (off := one.off(level))
     ]
-    return Statements(len(counted), of, tuple(sorted(judged, key=lambda one: (-one.off, one.text))))
+    return tuple(sorted(judged, key=lambda one: (-one.off, one.text)))
 
 
 def warn_lost(
@@ -175,7 +187,7 @@ class AskedStatement(NamedTuple):
     sd : float. Of a mean, the standard deviation: that of the joint or of the rows, whichever is greater.
     beyond : callable. Of a mean, the joint's probability that one row lies beyond it by so much.
     columns : tuple of str
-    is_rule : bool. See `Statement`.
+    n_drawn : int. Of a rule, how many draws the share is of; 0 of exact answers.
     """
 
     text: str
@@ -186,14 +198,17 @@ class AskedStatement(NamedTuple):
     sd: float = 0.0
     beyond: Callable[[float], float] | None = None
     columns: tuple[str, ...] = ()
-    is_rule: bool = False
+    n_drawn: int = 0
 
     def off(self, level: float) -> float:
         """`Statement.off`; 0 within an interval that misses with a probability of at most ``level``."""
         apart = self.rows - self.joint
         if self.beyond is None:
-            low, high = share_interval(self.n_yes, self.n_rows, level)
-            return 0.0 if low <= self.joint <= high else abs(apart)
+            level, low, high = level / (1.0 + (self.n_drawn > 0)), self.joint, self.joint
+            if self.n_drawn:
+                low, high = share_interval(self.joint * self.n_drawn, self.n_drawn, level)
+            least, most = share_interval(self.n_yes, self.n_rows, level)
+            return 0.0 if least <= high and low <= most else abs(apart)
         chance = -float(ndtri(level / 4.0)) * self.sd / np.sqrt(self.n_rows)
         # a sum of heavy tails may also be as far from its mean as one part is (Nagaev 1979)
         if abs(apart) <= chance or self.n_rows * self.beyond(self.n_rows * apart) > level / 2.0:
@@ -233,7 +248,7 @@ def _of_columns(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
     schema = model.schema
     has_missing = np.isnan(X).any(axis=0)
     partners = _partners(schema, X)
-    classes = {p: _classes(schema.columns[p], p, X[:, p]) for p in sorted({p for of in partners for p in of})}
+    classes = {p: _classes_of_values(schema.columns[p], p, X[:, p]) for p in sorted({p for of in partners for p in of})}
     given: dict[tuple[int, ...], Distribution | None] = {(): model}
     nothing = model.observe(build(schema))  # propagated once for all columns without partners
     for j in range(X.shape[1]):
@@ -248,11 +263,11 @@ def _of_columns(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
                 given[cells] = model.given_missing_cells({schema.names[k]: False for k in cells})[0]
             if (of := given[cells]) is not None:
                 is_nothing = of is model and len(conditions) == 1 and conditions[0].condition is None
-                state = nothing if is_nothing else _given(of, conditions)
-                yield from _of_column(state, j, X[:, j], conditions)
+                state = nothing if is_nothing else _posterior_given(of, conditions)
+                yield from _of_one(state, j, X[:, j], conditions)
 
 
-def _given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
+def _posterior_given(model: Distribution, conditions: Sequence[_Class]) -> PosteriorState:
     """The posterior given each condition."""
     each = {
         model.schema.names[p]: PerRow([one.condition if one.of == p else None for one in conditions])
@@ -270,14 +285,14 @@ def _partners(schema: Schema, X: np.ndarray) -> list[list[int]]:
     return [of[by >= least].tolist() for of, by in zip(strongest, strength, strict=True)]
 
 
-def _classes(column: Column, p: int, x: np.ndarray) -> list[_Class]:
+def _classes_of_values(column: Column, p: int, x: np.ndarray) -> list[_Class]:
     """Common levels of column p, or runs of its numbers of about equal mass, the widest gap between two of them."""
     if column.is_categorical:
-        return [_Class(p, column.levels[code], x == code) for code in _common(column, x, _CLASSES)]
+        return [_Class(p, column.levels[code], x == code) for code in _common_levels(column, x, _CLASSES)]
     found = []
     known = np.sort(x[~np.isnan(x)])
     low = -np.inf
-    for end in np.unique(np.append(_ends(known, np.arange(1, _CLASSES) / _CLASSES), known[-1:])).tolist():
+    for end in np.unique(np.append(_quantiles_and_gap(known, np.arange(1, _CLASSES) / _CLASSES), known[-1:])).tolist():
         first, rows = float(known[np.searchsorted(known, low, "right")]), (x > low) & (x <= end)
         lo, hi = (None if x in (known[0], known[-1]) else column.from_number(x) for x in (first, end))
         found.append(_Class(p, column.from_number(end) if first == end else Interval(lo, hi), rows))
@@ -285,13 +300,13 @@ def _classes(column: Column, p: int, x: np.ndarray) -> list[_Class]:
     return found
 
 
-def _common(column: Column, x: np.ndarray, most: int) -> list[int]:
+def _common_levels(column: Column, x: np.ndarray, most: int) -> list[int]:
     """Codes of the most common levels, the most common one first."""
     count = np.bincount(x[~np.isnan(x)].astype(np.int64), minlength=len(column.levels))
     return np.argsort(-count, kind="stable")[:most].tolist()
 
 
-def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
+def _quantiles_and_gap(known: np.ndarray, shares: Any) -> np.ndarray:
     """Quantiles of ascending numbers, and the last number before the widest gap that has enough rows on both sides."""
     n = len(known)
     found = np.quantile(known, shares, method="inverted_cdf") if n else known
@@ -301,22 +316,22 @@ def _ends(known: np.ndarray, shares: Any) -> np.ndarray:
     return np.unique(found)
 
 
-def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class]) -> Iterator[AskedStatement]:
+def _of_one(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequence[_Class]) -> Iterator[AskedStatement]:
     """Statements about column j, whose cells are x, given each condition."""
     schema = state.distribution.schema
     column, names = schema.columns[j], schema.names
     name = column_text(column.name)
     if column.is_categorical:
-        codes = _common(column, x, _LEVELS)
-        events = [_text(name, column.levels[code]) for code in codes]
+        codes = _common_levels(column, x, _LEVELS)
+        events = [_saying(name, column.levels[code]) for code in codes]
         count = [[np.count_nonzero(x[one.rows] == code) for code in codes] for one in conditions]
         answer = state.level_probabilities(j)[:, codes]
     else:
         values = np.sort(x[~np.isnan(x)])
         below = values[0] - (0.5 * column.step or np.spacing(abs(values[0])))
-        cuts = np.unique([below, *_ends(values, _SHARES), values[-1]])
-        events = [f"{name} < {_written(column, values[0])}"]
-        events += [f"{name} <= {_written(column, cut)}" for cut in cuts[1:].tolist()]
+        cuts = np.unique([below, *_quantiles_and_gap(values, _SHARES), values[-1]])
+        events = [f"{name} < {_number_in_words(column, values[0])}"]
+        events += [f"{name} <= {_number_in_words(column, cut)}" for cut in cuts[1:].tolist()]
         count = [np.searchsorted(np.sort(x[one.rows]), cuts, "right").tolist() for one in conditions]
         answer = np.clip(state.cdf(j, cuts), 0.0, 1.0)  # rounding is no difference
     has_mean = not column.is_categorical and column.kind != "datetime"
@@ -324,7 +339,7 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
     for i in np.flatnonzero(np.isinf(state.effective_draws)).tolist():
         one, n = conditions[i], int(np.count_nonzero(conditions[i].rows))
         of = (column.name,) if one.condition is None else (column.name, names[one.of])
-        given = "" if one.condition is None else f" given {_text(column_text(names[one.of]), one.condition)}"
+        given = "" if one.condition is None else f" given {_saying(column_text(names[one.of]), one.condition)}"
         for event, p, k in zip(events, answer[i].tolist(), count[i], strict=True):
             yield AskedStatement(f"P({event}{given})", p, k / n, n, float(k), columns=of)
         if moments is not None:
@@ -332,23 +347,23 @@ def _of_column(state: PosteriorState, j: int, x: np.ndarray, conditions: Sequenc
             sd = max(sd, 1e-6 * abs(mean))  # where all cells are equal, rounding is no difference
             if 0.0 < sd < np.inf:
                 row = state.evidence.take(np.array([i]))
-                beyond = partial(_beyond, state.distribution, row, j, mean)
+                beyond = partial(_mass_beyond_mean, state.distribution, row, j, mean)
                 yield AskedStatement(f"mean({name}{given})", mean, float(x[one.rows].mean()), n, 0.0, sd, beyond, of)
 
 
-def _beyond(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
+def _mass_beyond_mean(model: Distribution, row: Evidence, j: int, mean: float, apart: float) -> float:
     """The probability that column j lies beyond its mean by so much, on the side of its sign."""
     below = float(model.observe(row).cdf(j, np.array([mean + apart]))[0, 0])
     return below if apart < 0.0 else 1.0 - below
 
 
-def _written(column: Column, number: float) -> str:
+def _number_in_words(column: Column, number: float) -> str:
     """A number of a column in words."""
     value = column.from_number(number)
     return shown_number(value) if isinstance(value, float) else value_text(value)
 
 
-def _text(column: str, condition: Any) -> str:
+def _saying(column: str, condition: Any) -> str:
     """A condition in words."""
     return with_shown_numbers(condition_text(column, condition))
 
@@ -356,73 +371,42 @@ def _text(column: str, condition: Any) -> str:
 # ---- Rules that hold in the table, and that the joint does not enforce.
 
 
-def _of_rules(model: Distribution, X: np.ndarray) -> Iterator[AskedStatement]:
-    """How probable it is that each rule holds, given what it is of in each of some rows in which it holds."""
-    rules = [one for one in model.schema.rules if isinstance(one, Function | Equation | Order | Combinations)]
-    rules = sorted((one for one in rules if not one.is_enforced), key=lambda one: -one.rows)[:_MOST_RULES]
-    for rule in rules:
-        of, target = _sides(rule)
-        known = ~np.isnan(X[:, [model.schema.index(name) for name in rule.columns]]).any(axis=1)
-        holds = np.flatnonzero(known & ~contradicted(rule, model.schema, X))
-        rows = holds[some(len(holds), _OF_RULES, np.random.default_rng(2))]
-        if not len(rows):
-            continue
-        value = np.full((len(rows), X.shape[1]), np.nan)
-        columns = [model.schema.index(name) for name in of]
-        value[:, columns] = X[np.ix_(rows, columns)]
-        given = build(model.schema, value)
-        both = intersect(model.schema, given, {target: PerRow(_kept(rule, model.schema, X, rows))})
-        if not _observed(model, (given, both), np.arange(1))[1].all():
-            continue  # estimates take long, and say nothing for sure
-        states, is_sure = _observed(model, (given, both), np.arange(len(rows)))
-        with np.errstate(invalid="ignore"):
-            share = np.exp(states[1].log_probability() - states[0].log_probability())[is_sure]
-        share = np.minimum(share[~np.isnan(share)], 1.0)
-        if len(share):
-            text = f"P({rule} holds given {', '.join(map(column_text, of))})"
-            of_rows = len(holds) / int(np.count_nonzero(known))
-            yield AskedStatement(text, float(share.mean()), of_rows, len(share), of_rows * len(share), is_rule=True)
+def _of_rules(
+    model: Distribution, X: np.ndarray, kinds: Any = Function | Equation | Order | Combinations
+) -> Iterator[AskedStatement]:
+    """In which share of draws each rule of some kinds holds."""
+    schema = model.schema
+    rules = [rule for rule in schema.rules if isinstance(rule, kinds) and not rule.is_enforced]
+    if not rules or not len(X):
+        return
+    drawn = model.sample(build(schema), _DRAWS_OF_RULES, 0, False)
+    for rows in (X := X.copy(), drawn):  # as the search for rules has them
+        for j, column in enumerate(schema.columns):
+            rows[:, j] = rows[:, j] if column.is_categorical else snapped(column, rows[:, j])
+    for rule in sorted(rules, key=lambda rule: -rule.rows)[:_MOST_RULES]:
+        columns = [schema.index(name) for name in rule.columns]
+        known, of_draws = (~np.isnan(rows[:, columns]).any(axis=1) for rows in (X, drawn))
+        rows, draws = known & ~contradicted(rule, schema, X), of_draws & ~contradicted(rule, schema, drawn)
+        if isinstance(rule, Function | Combinations):
+            of_draws, draws = _found_in(schema, columns, X[rows], drawn)
+        n, n_drawn, n_yes = (int(np.count_nonzero(mask)) for mask in (known, of_draws, rows))
+        if n and n_drawn:
+            joint = int(np.count_nonzero(draws)) / n_drawn
+            yield AskedStatement(f"P({rule} holds)", joint, n_yes / n, n, float(n_yes), n_drawn=n_drawn)
 
 
-def _observed(
-    model: Distribution, each: Sequence[Evidence], rows: np.ndarray
-) -> tuple[list[PosteriorState], np.ndarray]:
-    """What the joint says of some rows of each evidence, and of which of them it is exact."""
-    states = [model.observe(one.take(rows)) for one in each]
-    return states, np.isinf(np.min([state.effective_draws for state in states], axis=0))
-
-
-def _sides(rule: Rule) -> tuple[tuple[str, ...], str]:
-    """The columns that a rule is of, and the one that it then limits."""
-    if isinstance(rule, Function):
-        return rule.of, rule.column
-    if isinstance(rule, Equation):
-        return rule.columns[1:], rule.column
-    return rule.columns[:-1], rule.columns[-1]
-
-
-def _kept(rule: Rule, schema: Schema, X: np.ndarray, rows: np.ndarray) -> list[Any]:
-    """What a rule leaves of the column that it limits, a condition for each of some rows in which it holds."""
-    of, target = _sides(rule)
-    column, y = schema[target], X[:, schema.index(target)]
-    if isinstance(rule, Order):
-        closed: Any = "right" if rule.is_strict else "both"
-        return [Interval(column.scalar(x), None, closed) for x in X[rows, schema.index(rule.low)].tolist()]
-    if isinstance(rule, Equation):
-        sums, most = equation_total(rule, schema, X[rows]).tolist(), tolerance(rule, schema)
-        return [Interval(column.scalar(x - most), column.scalar(x + most)) for x in sums]
-    if isinstance(rule, Combinations):
-        known = np.flatnonzero(~np.isnan(X[:, [schema.index(name) for name in rule.of]]).any(axis=1))
-        group = np.full(len(X), -1)
-        group[known] = combined([np.unique(X[known, schema.index(name)], return_inverse=True)[1] for name in of])
-        return [
-            AnyOf(*(column.from_number(x) for x in np.unique(y[known[group[known] == k]]).tolist()))
-            for k in group[rows].tolist()
-        ]
-    if column.is_categorical:
-        return [AnyOf(column.from_number(x)) for x in y[rows].tolist()]
-    values = np.unique(y[~np.isnan(y)])  # nearer to the value than to any other
-    middle = np.concatenate([[-np.inf], 0.5 * (values[1:] + values[:-1]), [np.inf]])
-    at = np.searchsorted(values, y[rows])
-    ends = [[None if np.isinf(x) else column.scalar(x) for x in (middle[k], middle[k + 1])] for k in at.tolist()]
-    return [Interval(low, high, "right") for low, high in ends]
+def _found_in(schema: Schema, columns: list[int], X: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which draws (m, d) have values of all columns but the last that some rows X (n, d) have together; and those of
+    all columns, a number in the last one being that of the rows which is nearest."""
+    cells, own = X[:, columns], drawn[:, columns].copy()
+    if not schema.columns[columns[-1]].is_categorical and len(cells):
+        values = np.unique(cells[:, -1])
+        known = ~np.isnan(own[:, -1])
+        own[known, -1] = values[np.searchsorted(0.5 * (values[1:] + values[:-1]), own[known, -1])]
+    both = np.concatenate([cells, own])
+    known = ~np.isnan(both).any(axis=1)
+    found = []
+    for end in (-1, None):
+        key = combined([ranked(cell) + 1 for cell in both.T[:end]])
+        found.append(known[len(X) :] & np.isin(key[len(X) :], key[: len(X)]))
+    return found[0], found[1]

@@ -14,10 +14,36 @@ from ..data.conditions import Missing, Not
 from ..data.schema import Column
 from ..inference.histogram import divergence_bits, even_edges, histogram, is_beyond
 from ..runtime.threads import map_ordered
-from .asking import Overtaken, always
 from .known import Known
 from .shown import BINS, ShownJoint, all_shown, described, from_shown, shares_of_rows, to_shown
 from .state import place_of, python_call, shell_command, write_evidence, written_condition
+
+# ---- What the pages of one kind of joint may ask, and whether an answer is still wanted.
+
+
+class Questions(NamedTuple):
+    """What the pages of one kind of joint ask.
+
+    asks : dict. What answers each question, by name.
+    prepare : callable. Works out, once, what the questions need.
+    waits : bool. Whether a question waits until this is done; otherwise it works out what it needs.
+    compile_ahead : callable or None. Compiles what the buttons of a page ask; None if nothing is left to compile.
+    """
+
+    asks: dict[str, Callable[..., Any]]
+    prepare: Callable[[Any], None]
+    waits: bool
+    compile_ahead: Callable[[Any], None] | None
+
+
+class Overtaken(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def always() -> bool:
+    """Whether a question is still wanted, of those that nothing overtakes."""
+    return True
+
 
 # ---- One column given evidence: masses of bins or levels, mean and interval, divergence from before.
 
@@ -36,15 +62,15 @@ def column_answer(shown: ShownJoint, known: Known, j: int, is_exact: bool, axis:
     fine = before if not known.conditions else np.maximum(histogram(known.state, j, bins.cuts)[0], 0.0)
     mass = bins.together(fine)
     if column.is_categorical:
-        numbers = _of_levels(column, mass)
+        numbers = _interval_of_levels(column, mass)
     else:
         numbers = _exact(known, j, column) if is_exact else _of_bins(shown, known, j, fine)
         if column.learned_until < math.inf:
-            numbers = _learned(known, j, column, numbers)
+            numbers = _until_learned(known, j, column, numbers)
     rows = None if j in shown.ranged else known.rows
     found = {
-        "mass": _rounded(mass),
-        "rows": None if rows is None else _rounded(_of_rows(rows, j, column, bins.edges)),
+        "mass": _short_masses(mass),
+        "rows": None if rows is None else _short_masses(_shares_of_table(rows, j, column, bins.edges)),
         **dict(zip(("mean", "low", "high"), numbers, strict=True)),
         "moved": divergence_bits(mass, bins.together(before)) if known.conditions else 0.0,
     }
@@ -62,7 +88,7 @@ class _Axis(NamedTuple):
         inner = mass[1:-1].copy()
         if self.is_whole:
             inner[[0, -1]] += mass[[0, -1]]
-        return _rounded(inner)
+        return _short_masses(inner)
 
 
 def _on_axis(known: Known, rows: np.ndarray | None, j: int, column: Column, axis: _Axis) -> dict[str, Any]:
@@ -73,8 +99,8 @@ def _on_axis(known: Known, rows: np.ndarray | None, j: int, column: Column, axis
     wide = np.concatenate([[-np.inf], cuts, [np.inf]])
     return {
         "mass": axis.shares(mass),
-        "outside": [] if axis.is_whole else _rounded(mass[[0, -1]]),
-        "rows": None if rows is None else axis.shares(_of_rows(rows, j, column, wide)),
+        "outside": [] if axis.is_whole else _short_masses(mass[[0, -1]]),
+        "rows": None if rows is None else axis.shares(_shares_of_table(rows, j, column, wide)),
         "edges": all_shown(column, axis.edges),
         "beyond": is_beyond(column, axis.edges),
     }
@@ -100,17 +126,17 @@ def _axes(shown: ShownJoint, said: Any) -> dict[int, _Axis]:
     return found
 
 
-def _rounded(mass: np.ndarray) -> list[float]:
+def _short_masses(mass: np.ndarray) -> list[float]:
     """Masses short enough to send, without invisible digits."""
     return [float(f"{x:.9g}") for x in mass.tolist()]
 
 
-def _of_rows(X: np.ndarray, j: int, column: Column, edges: np.ndarray) -> np.ndarray:
+def _shares_of_table(X: np.ndarray, j: int, column: Column, edges: np.ndarray) -> np.ndarray:
     """Share of each bin or level in the rows X of the table; of many rows, every k-th one is counted."""
     return shares_of_rows(X[:: max(-(-len(X) // MOST_COUNTED), 1), j], column, edges)
 
 
-def _of_levels(column: Column, mass: np.ndarray) -> _Three:
+def _interval_of_levels(column: Column, mass: np.ndarray) -> _Three:
     """P(True) of a boolean column; for an ordered one, the ends of the interval as places of levels."""
     if column.kind == "boolean":
         return (float(mass[column.codes[True]]) if True in column.codes else 0.0), None, None
@@ -128,7 +154,7 @@ def _exact(known: Known, j: int, column: Column) -> _Three:
     return to_shown(column, mean), to_shown(column, low), to_shown(column, high)
 
 
-def _learned(known: Known, j: int, column: Column, numbers: _Three) -> _Three:
+def _until_learned(known: Known, j: int, column: Column, numbers: _Three) -> _Three:
     """The same of times that are not over in some rows: no mean that rests on what is not learned, and no later end."""
     until = column.learned_until
     beyond = 1.0 - float(known.state.cdf(j, np.array([until]))[0, 0])
@@ -199,7 +225,7 @@ def posterior(shown: ShownJoint, body: Mapping[str, Any], is_wanted: Callable[[]
     """Every column given ``evidence``, or the ``columns`` listed, on other ``axes`` if any; exact if ``exact``."""
     # Raises Overtaken if ``is_wanted``, called before each column, returns False.
     known = Known(shown, body.get("evidence"))
-    wanted, is_exact = _places(body.get("columns"), len(shown.columns)), body.get("exact") is True
+    wanted, is_exact = _places_asked(body.get("columns"), len(shown.columns)), body.get("exact") is True
     columns = columns_given(shown, known, wanted, is_exact, is_wanted, _axes(shown, body.get("axes") or []))
     asked = [shown.columns[j] for j in wanted] or shown.columns
     return {
@@ -260,7 +286,7 @@ def size(joint: Any) -> str:
     return ", ".join(words + ([f"up to {joint.n_states:,} hidden states a column"] if joint.n_states else []))
 
 
-def _places(said: Any, d: int) -> list[int]:
+def _places_asked(said: Any, d: int) -> list[int]:
     if said is None:
         return list(range(d))
     if not isinstance(said, list):

@@ -15,7 +15,7 @@ from ..data.history_rows import HistoryRows, check_history_names, group_rows, sp
 from ..data.schema import Column, Schema
 from ..models.history.columns import code_histories, frame_of
 from ..models.history.impute import IMPUTE_CAP, impute_codes
-from .asking import Questions
+from .answers import Questions
 from .panels import DIGITS, column_numbers, number_of_text
 from .shown import all_shown, cell_text, described, fingerprint
 from .state import place_of, whole_number
@@ -146,7 +146,7 @@ def shown_histories(joint: Any, title: str, rows: Any) -> ShownHistories:
 # ---- What the joint is about, and which subjects the table beside it has.
 
 
-def _table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
+def _history_table(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a joint of histories; ``body`` is not used."""
     joint = shown.joint
     return {
@@ -203,13 +203,13 @@ def history(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
         for (i, j), text in chosen.unseen.items()
         if begin <= i < end
     ]
-    return {"label": label, "unseen": unseen} | _texts(shown, time, chosen.X[part])
+    return {"label": label, "unseen": unseen} | _row_texts(shown, time, chosen.X[part])
 
 
-def _texts(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> dict[str, Any]:
+def _row_texts(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> dict[str, Any]:
     """Rows as texts: cells of constant columns once, those of the others row by row."""
     columns, joint = shown.schema.columns, shown.joint
-    first = {c.name: cell_text(c, _first(X[:, j])) for j, c in enumerate(columns) if c.name in joint.constant}
+    first = {c.name: cell_text(c, _first_known(X[:, j])) for j, c in enumerate(columns) if c.name in joint.constant}
     varying = [(j, c) for j, c in enumerate(columns) if c.name in joint.varying]
     rows = [{c.name: cell_text(c, float(x[j])) for j, c in varying} for x in X]
     if time is not None and shown.time is not None:
@@ -218,7 +218,7 @@ def _texts(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> dic
     return {"constant": first, "rows": rows}
 
 
-def _first(x: np.ndarray) -> float:
+def _first_known(x: np.ndarray) -> float:
     """The first value that is known; NaN if none is."""
     known = x[~np.isnan(x)]
     return float(known[0]) if len(known) else math.nan
@@ -230,7 +230,7 @@ def _first(x: np.ndarray) -> float:
 def forecast(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
     """The next ``steps`` rows of a history whose cells are texts, the rarity of known cells, and unknown cells."""
     steps = whole_number(body, "steps", 1, 0, MOST_STEPS)
-    time, X = _numbers(shown, body)
+    time, X = _times_and_cells(shown, body)
     order = np.arange(len(X)) if time is None else np.argsort(time, kind="stable")
     time, X = None if time is None else time[order], X[order]
     frame = shown.frame(time, X)
@@ -244,20 +244,20 @@ def forecast(shown: ShownHistories, body: Mapping[str, Any]) -> dict[str, Any]:
             {
                 "x": all_shown(column, X[:, j]),
                 "less": _or_null(less[:, j]),
-                "unknown": {} if filled is None else _spread(column, X[:, j], filled[:, j], spread[:, :, j]),
+                "unknown": {} if filled is None else _spread_of_unknown(column, X[:, j], filled[:, j], spread[:, :, j]),
                 "next": _next(column, next_rows, steps) if is_varying else None,
             }
         )
     return {
         "order": order.tolist(),
-        "time": None if time is None or shown.time is None else _times(shown.time, time, next_rows, steps),
+        "time": None if time is None or shown.time is None else _times_shown(shown.time, time, next_rows, steps),
         "columns": columns,
         "ends": _or_null(next_rows.end_probability[0, :steps]),
         "exact": bool(next_rows.exact[0]),
     }
 
 
-def _numbers(shown: ShownHistories, body: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray]:
+def _times_and_cells(shown: ShownHistories, body: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray]:
     """Times and cells of a history from its texts."""
     said, constant = body.get("rows"), body.get("constant", {})
     if not isinstance(said, list) or not said or not all(isinstance(row, Mapping) for row in [*said, constant]):
@@ -292,7 +292,7 @@ def _unknown(shown: ShownHistories, time: np.ndarray | None, X: np.ndarray) -> t
     return filled, np.stack(impute_codes(model, X, coded, time, "sample", HISTORY_DRAWS, IMPUTE_CAP, 0))
 
 
-def _spread(column: Column, x: np.ndarray, filled: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
+def _spread_of_unknown(column: Column, x: np.ndarray, filled: np.ndarray, drawn: np.ndarray) -> dict[str, Any]:
     """Of each row in which a column is unknown: what is expected, and its spread or the shares of its levels."""
     found = {}
     for i in np.flatnonzero(np.isnan(x)).tolist():
@@ -343,7 +343,7 @@ def _nearest_text(column: Column, number: float) -> str | None:
     return cell_text(column, column.to_number(column.from_number(number)), DIGITS)
 
 
-def _times(column: Column, time: np.ndarray, found: Any, steps: int) -> dict[str, Any]:
+def _times_shown(column: Column, time: np.ndarray, found: Any, steps: int) -> dict[str, Any]:
     """Times of the rows and of the next ones; the text of the time that a row after them is expected to have."""
     mean = column_numbers(column, found.mean(column.name)[0])
     band = column_numbers(column, found.quantile(column.name, BAND)[0, :steps])
@@ -404,7 +404,7 @@ def _by_position(column: Column, table: _Table, j: int, longest: int) -> dict[st
 
 
 HISTORY_ASKS: dict[str, Callable[..., Any]] = {
-    "table": _table,
+    "table": _history_table,
     "subjects": subjects,
     "history": history,
     "forecast": forecast,

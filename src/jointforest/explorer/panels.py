@@ -61,8 +61,8 @@ DIGITS = 6
 
 
 def rows(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
-    """``n`` rows as texts, null where a cell is missing: see `_rows`; with ``table``, also their numbers and total."""
-    found = _rows(shown, body, MOST_ROWS, DIGITS)
+    """``n`` rows as texts, null where a cell is missing: see `_rows_of`; with ``table`` also numbers and total."""
+    found = _rows_of(shown, body, MOST_ROWS, DIGITS)
     return {"columns": [c.name for c in shown.columns]} | found._asdict()
 
 
@@ -71,7 +71,7 @@ def csv_text(shown: ShownJoint, body: Mapping[str, Any]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([c.name for c in shown.columns])
-    found = _rows(shown, body, MOST_CSV_ROWS)
+    found = _rows_of(shown, body, MOST_CSV_ROWS)
     writer.writerows([["" if cell is None else cell for cell in row] for row in found.rows])
     return file.getvalue()
 
@@ -111,7 +111,7 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     items = [
         {
             "weight": float(rule["weight"]),
-            "rules": _each(rule["rule"]),
+            "rules": _conditions_of_rule(rule["rule"]),
             "kind": rule["kind"],
             "says": plain(rule["says"]),
         }
@@ -146,10 +146,10 @@ def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         "b": _axis(columns[1], found.b),
         "mass": [[float(f"{x:.6g}") for x in row] for row in found.probability.tolist()],
         "correlation": _correlation(given, columns),
-    } | _dependence(shown, known, places)
+    } | _dependence_given(shown, known, places)
 
 
-class _Rows(NamedTuple):
+class _TextRows(NamedTuple):
     """Rows as texts; of rows of the table also their numbers, and how many satisfy the evidence."""
 
     rows: list[list[str | None]]
@@ -157,7 +157,7 @@ class _Rows(NamedTuple):
     total: int | None = None
 
 
-def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | None = None) -> _Rows:
+def _rows_of(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | None = None) -> _TextRows:
     """``n`` rows drawn given evidence by ``seed``; or, with ``table``, rows of it that satisfy the evidence."""
     # They are sorted by the column number ``sort``, ``descending`` or not; missing cells come last.
     known = Known(shown, body.get("evidence"))
@@ -171,7 +171,7 @@ def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | N
     if body.get("table") is not True:
         ((_, given, _),) = known.model.given_evidence_present(known.evidence)
         X = sample(known.model if given is None else given, known.evidence, n, seed, missing=True)
-        return _Rows(_transposed(_texts(shown.columns, X[order(X)], digits)))
+        return _TextRows(_transposed(_texts(shown.columns, X[order(X)], digits)))
     if known.rows is None or known.numbers is None:
         raise ValueError(NO_TABLE if shown.rows is None else _LIKELIHOOD)
     numbers = known.numbers[order(known.rows)][:n]
@@ -179,7 +179,7 @@ def _rows(shown: ShownJoint, body: Mapping[str, Any], most: int, digits: int | N
     texts = _transposed(_texts(shown.columns, found.X, digits))
     for (i, j), text in (found.unseen | found.ranges).items():
         texts[i][j] = text
-    return _Rows(texts, numbers.tolist(), len(known.numbers))
+    return _TextRows(texts, numbers.tolist(), len(known.numbers))
 
 
 def _texts(columns: Sequence[Column], X: np.ndarray, digits: int | None = None) -> list[list[str | None]]:
@@ -196,7 +196,7 @@ def _transposed(by_column: list[list[str | None]]) -> list[list[str | None]]:
     return [list(row) for row in zip(*by_column, strict=True)]
 
 
-def _each(rule: str) -> list[str]:
+def _conditions_of_rule(rule: str) -> list[str]:
     """A rule's conditions one by one."""
     return [condition_text(column_text(name), said) for name, said in parse_conditions(rule)] if rule else []
 
@@ -220,7 +220,7 @@ def column_numbers(column: Column, cuts: np.ndarray) -> np.ndarray:
     return column.numbers_of_moments(cuts) if column.kind == "datetime" else np.asarray(cuts, np.float64)
 
 
-def _dependence(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
+def _dependence_given(shown: ShownJoint, known: Known, pair: list[int]) -> dict[str, float | None]:
     """Mutual information in bits of two columns in bins given the evidence, and that of the rows that satisfy it."""
     cuts = {j: class_cuts(known.state, j, CLASS_BINS) for j in pair}
     of_rows = None
@@ -292,8 +292,8 @@ def row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """A row's log-density; for each cell its prediction given the others, and how unlikely it is, in nats."""
     # The row is ``cells``, texts by column, or the number of a row of the table; ``without`` lists columns that count
     # as unknown. ``unseen`` is the text of a level that learning did not see.
-    x, unseen = (_cells(shown, body["cells"]), {}) if "cells" in body else _of_table(shown, body.get("row"))
-    left_out = _without(shown, body.get("without"))
+    x, unseen = (_cells_of_texts(shown, body["cells"]), {}) if "cells" in body else _of_table(shown, body.get("row"))
+    left_out = _columns_left_out(shown, body.get("without"))
     is_told = ~np.isnan(x) & ~left_out
     is_unseen = np.array([column.name in unseen for column in shown.columns]) & ~left_out
     model = shown.joint.distribution
@@ -304,7 +304,7 @@ def row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         others = known.without(j) if is_told[j] else known
         weighed = whole if others is known else model.observe(others)
         about = {"name": column.name, "known": bool(is_told[j]), "unseen": unseen.get(column.name)}
-        cells.append(_cell(shown, others, weighed, j, float(x[j])) | about)
+        cells.append(_cell_answer(shown, others, weighed, j, float(x[j])) | about)
     density = float(model.log_density(known)[0])
     predictor = shown.predictor
     return {
@@ -314,7 +314,7 @@ def row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _without(shown: ShownJoint, said: Any) -> np.ndarray:
+def _columns_left_out(shown: ShownJoint, said: Any) -> np.ndarray:
     """The columns that are named, bool (d,)."""
     if said is not None and not (isinstance(said, list) and all(isinstance(name, str) for name in said)):
         raise ValueError(f"without: expected a list of columns' names, got {str(said)[:40]}")
@@ -324,7 +324,7 @@ def _without(shown: ShownJoint, said: Any) -> np.ndarray:
     return named
 
 
-def _cells(shown: ShownJoint, said: Any) -> np.ndarray:
+def _cells_of_texts(shown: ShownJoint, said: Any) -> np.ndarray:
     """Numbers and codes (d,) of texts by column name, NaN of those that are not given."""
     if not isinstance(said, Mapping):
         raise ValueError(f"cells: expected an object of texts by column name, got {type(said).__name__}")
@@ -385,7 +385,7 @@ def _table_rows(shown: ShownJoint, numbers: np.ndarray) -> _TableRows:
     return _TableRows(X, texts, {(i, j): condition_text("…", ranges.intervals[ranges.number[i, j]]) for i, j in cells})
 
 
-def _cell(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:
+def _cell_answer(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x: float) -> dict[str, Any]:
     """What a cell is, what it was expected to be given the others, weighed, and how unlikely it is."""
     column = shown.columns[j]
     if column.is_categorical:
@@ -395,7 +395,7 @@ def _cell(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x:
     else:
         mean, _ = state.moments(j)
         expected = float(mean[0])
-        tail = math.nan if math.isnan(x) else _tail(state.cdf(j, _sides(column, x))[0])
+        tail = math.nan if math.isnan(x) else _two_sided_tail(state.cdf(j, _two_sides(column, x))[0])
     unlikely = abs(math.log(min(max(tail, _TINY), 1.0))) if tail == tail else None
     return {
         "text": cell_text(column, x, DIGITS),
@@ -405,13 +405,13 @@ def _cell(shown: ShownJoint, others: Evidence, state: PosteriorState, j: int, x:
     }
 
 
-def _sides(column: Column, x: float) -> np.ndarray:
+def _two_sides(column: Column, x: float) -> np.ndarray:
     """Two points: what is up to the first is up to x, what is above the second is x or more."""
     if column.step > 0.0:
         return np.array([x, x - column.step])
     return np.array([x, np.nextafter(x, -np.inf)])
 
 
-def _tail(below: np.ndarray) -> float:
+def _two_sided_tail(below: np.ndarray) -> float:
     """Probability of a number as far out as this, on either side."""
     return 2.0 * min(float(below[0]), 1.0 - float(below[1]))

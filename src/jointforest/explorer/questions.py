@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inference.shapley.game import make_plan
 from . import answers, panels
-from .asking import Overtaken, Questions, always
+from .answers import Overtaken, Questions, always
 from .known import Known
 from .shown import ShownJoint, shown_joint, to_shown
 from .state import ImpossibleEvidence, place_of, sentence, write_evidence
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 
 EXACT = 7
-"""Up to so many conditions all their subsets are asked."""
-ORDERS = 24
-"""Of more, the mean over so many random orders is taken."""
+"""Up to so many conditions all their subsets are asked; of more about as many subsets, drawn."""
 
 
 def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,16 +42,18 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         whole = Known(shown, pieces).state.level_probabilities(j)[0]
         level = int(whole.argmax()) if body.get("level") is None else place_of(body["level"], len(whole), "level")
 
-    def predicted(some: frozenset[int]) -> float:
-        state = Known(shown, [pieces[k] for k in sorted(some)]).state
+    def predicted(some: np.ndarray) -> float:
+        state = Known(shown, [piece for piece, is_known in zip(pieces, some.tolist(), strict=True) if is_known]).state
         return float(state.level_probabilities(j)[0, level] if level is not None else state.moments(j)[0][0])
 
-    amounts, base, value = game_shapley(len(pieces), predicted)
+    plan = make_plan(len(pieces), max(2**EXACT, 4 * len(pieces)), 0)
+    predictions = np.array([predicted(some) for some in plan.member])
+    base, value = predictions[:2].tolist()
     on_page = (lambda x: x) if column.is_categorical else (lambda x: to_shown(column, x))
     unit = 1e3 if column.kind == "datetime" else 1.0  # a difference of dates is one of milliseconds
     steps = [
         {"name": name, "said": sentence({name: known.conditions[name]}), "by": amount * unit}
-        for name, amount in zip(conditions, amounts.tolist(), strict=True)
+        for name, amount in zip(conditions, (plan.weight @ predictions).tolist(), strict=True)
     ]
     steps.sort(key=lambda step: -abs(step["by"]))
     return {
@@ -63,35 +62,8 @@ def reasons(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
         "base": on_page(base),
         "value": on_page(value),
         "steps": steps,
-        "is_exact": len(pieces) <= EXACT,
+        "is_exact": plan.is_exact,
     }
-
-
-def game_shapley(n: int, value: Callable[[frozenset[int]], float]) -> tuple[np.ndarray, float, float]:
-    """Shapley values (n,) of a game of n players, and its value of none and of all, without impossible coalitions."""
-    # Exact for few players, else the mean over random orders, whose values also sum to the difference.
-    kept: dict[frozenset[int], float] = {}
-
-    def of(some: frozenset[int]) -> float:
-        if some not in kept:
-            kept[some] = value(some)
-        return kept[some]
-
-    amounts, everyone = np.zeros(n), frozenset(range(n))
-    if n <= EXACT:
-        for size in range(n):
-            weight = 1.0 / (n * math.comb(n - 1, size))
-            for some in map(frozenset, itertools.combinations(range(n), size)):
-                for k in everyone - some:
-                    amounts[k] += weight * (of(some | {k}) - of(some))
-    else:
-        rng = np.random.default_rng(0)
-        for _ in range(ORDERS):
-            so_far: frozenset[int] = frozenset()
-            for k in rng.permutation(n).tolist():
-                amounts[k] += (of(so_far | {k}) - of(so_far)) / ORDERS
-                so_far |= {k}
-    return amounts, of(frozenset()), of(everyone)
 
 
 # ---- What a page may ask, and the answer.
@@ -143,7 +115,7 @@ def replaced(old: ShownJoint | ShownHistories, joint: Any, title: str | None) ->
     return new
 
 
-class _Answer(NamedTuple):
+class _Reply(NamedTuple):
     """The answer, a dict of JSON or, of "csv", a text; and what kind of answer it is, as a status of HTTP."""
 
     status: int
@@ -152,7 +124,7 @@ class _Answer(NamedTuple):
 
 def answer(
     shown: ShownJoint | ShownHistories, what: str, body: Mapping[str, Any], is_wanted: Callable[[], bool] = always
-) -> _Answer:
+) -> _Reply:
     """The answer to one of `questions_of`; of what cannot be answered, why."""
     try:
         if not is_wanted():
@@ -161,15 +133,15 @@ def answer(
         if questions.waits:
             questions.prepare(shown)
         ask = questions.asks[what]
-        return _Answer(200, ask(shown, body, is_wanted) if what == "posterior" else ask(shown, body))
+        return _Reply(200, ask(shown, body, is_wanted) if what == "posterior" else ask(shown, body))
     except Overtaken:
         raise
     except ImpossibleEvidence as error:
-        return _Answer(409, {"error": str(error), "impossible": True})
+        return _Reply(409, {"error": str(error), "impossible": True})
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
-        return _Answer(400, {"error": str(error) or type(error).__name__})
+        return _Reply(400, {"error": str(error) or type(error).__name__})
     except (MemoryError, RecursionError) as error:
-        return _Answer(400, {"error": f"this question takes too much: {type(error).__name__}"})
+        return _Reply(400, {"error": f"this question takes too much: {type(error).__name__}"})
     except Exception as error:  # so that the page shows the error, and the server continues
         print(f"explore: {what}: {type(error).__name__}: {error}", file=sys.stderr)
-        return _Answer(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})
+        return _Reply(500, {"error": f"an error of the library: {type(error).__name__}: {error}"})

@@ -61,10 +61,10 @@ def _called(name: str, text: str) -> str:
 
 def _imports(text: str) -> str:
     """A script whose imports are constants."""
-    return IMPORT.sub(lambda match: _constant(match[1], _name(match[2])), text)
+    return IMPORT.sub(lambda match: _script_constant(match[1], _name(match[2])), text)
 
 
-def _constant(words: str, name: str) -> str:
+def _script_constant(words: str, name: str) -> str:
     if found := _NAMED.match(words):
         return f"const {found[1].replace(' as ', ': ')} = {name};"
     if found := _WHOLE.match(words):

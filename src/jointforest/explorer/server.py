@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .asking import Overtaken
+from .answers import Overtaken
 from .questions import answer, questions_of
 from .scripts import PAGE
 from .shown import ShownJoint
@@ -137,7 +137,7 @@ class App:
         try:
             answer = await self._answer(request)
         except Refused as refused:
-            answer = _error(refused.status, refused.text)
+            answer = _refuse(refused.status, refused.text)
         except ClientDisconnect:
             return
         answer.headers.update(_HEADERS)
@@ -288,5 +288,5 @@ def _csv(text: str) -> Response:
     return Response(text, media_type="text/csv", headers={"Content-Disposition": 'attachment; filename="rows.csv"'})
 
 
-def _error(status: int, text: str) -> Response:
+def _refuse(status: int, text: str) -> Response:
     return _json(status, {"error": text})

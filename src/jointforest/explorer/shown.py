@@ -105,7 +105,7 @@ class ShownJoint:
     @cached_property
     def bins(self) -> tuple[ShownBins, ...]:
         """How each column is cut, the same whatever the evidence."""
-        return tuple(_bins(self, j, column) for j, column in enumerate(self.columns))
+        return tuple(_shown_bins(self, j, column) for j, column in enumerate(self.columns))
 
     @cached_property
     def masses(self) -> tuple[np.ndarray, ...]:
@@ -192,24 +192,24 @@ class ShownJoint:
         return {}
 
 
-def _bins(shown: ShownJoint, j: int, column: Column) -> ShownBins:
+def _shown_bins(shown: ShownJoint, j: int, column: Column) -> ShownBins:
     none = np.empty(0)
     if column.is_categorical:
         return ShownBins(none, none, none.astype(int))
     drawn = shown.draws[~np.isnan(shown.draws[:, j]), j]  # a rule may make cells missing
     low, high = np.quantile(drawn, INNER).tolist() if len(drawn) else (math.nan, math.nan)
     edges = shown_edges(column, (low, high), BINS)
-    cuts = _cuts(column, edges, _heaviest(shown.nothing, j, column))
+    cuts = _shown_cuts(column, edges, _heaviest(shown.nothing, j, column))
     first = np.searchsorted(cuts, edges[:-1] - 0.25 * column.step)
     first[0] = 0
     return ShownBins(edges, cuts, first)
 
 
-def _cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+def _shown_cuts(column: Column, edges: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     """Edges, the ends of the atoms' cells and of what learning saw, ascending; the first and the last are outermost."""
     is_below, is_above = is_beyond(column, edges)
     inside = edges[None if is_below else 1 : None if is_above else -1]
-    inner = np.unique(np.concatenate([inside, *_cell(column, atoms)]))
+    inner = np.unique(np.concatenate([inside, *_cell_ends(column, atoms)]))
     if column.step > 0.0:  # edges of one cell, written by two roundings, are one
         inner = inner[np.diff(inner, prepend=-np.inf) > 0.25 * column.step]
     half = 0.5 * column.step
@@ -230,7 +230,7 @@ def centers_of_cuts(shown: ShownJoint, j: int, cuts: np.ndarray) -> np.ndarray:
     return np.where(n < _FEW, 0.5 * (cuts[:-1] + cuts[1:]), total / np.maximum(n, 1))
 
 
-def _cell(column: Column, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _cell_ends(column: Column, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ends (lo, hi] of what holds each atom and, but for a grid's cell, next to nothing else."""
     if column.step > 0.0:
         return atoms - 0.5 * column.step, atoms + 0.5 * column.step
@@ -242,7 +242,7 @@ def _heaviest(nothing: PosteriorState, j: int, column: Column) -> np.ndarray:
     atoms = np.array(column.atoms)
     if not len(atoms):
         return atoms
-    below, above = _cell(column, atoms)
+    below, above = _cell_ends(column, atoms)
     cuts = np.unique(np.concatenate([below, above]))
     if len(cuts) < 2:
         return atoms
@@ -371,7 +371,7 @@ TOLERANCE, DRAWS, SEED = 1e-4, 128, 0
 """Those of `ExpectedPredictor`, so that its answers are the same."""
 
 
-class _Answer(NamedTuple):
+class _Expected(NamedTuple):
     value: list[float]
     error: list[float]
 
@@ -421,7 +421,7 @@ class Predictor:
         X, other = filled(self.features, np.full((1, n), np.nan), np.zeros((1, n), dtype=bool), x[None])
         return MatchedRows(build(self.model.schema, x[None]), X, other)
 
-    def _expected(self, rows: MatchedRows) -> _Answer:
+    def _expected(self, rows: MatchedRows) -> _Expected:
         if self._matched is None:
             drawn = expected_by_draws(self.features, self.model, rows, "auto", DRAWS, SEED)
             answer, error = drawn.answer[0], drawn.answer_error[0]
@@ -430,7 +430,7 @@ class Predictor:
             answer, error = found.answer[0], found.error[0]
         if self.ensemble.classes is not None and self.ensemble.link == "logistic":
             answer, error = np.array([1.0 - answer[0], answer[0]]), np.array([error[0], error[0]])
-        return _Answer(answer.tolist(), error.tolist())
+        return _Expected(answer.tolist(), error.tolist())
 
 
 # ---- Cells of a table that are probably wrong, as pages show them.

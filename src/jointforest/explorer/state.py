@@ -36,12 +36,12 @@ def read_evidence(schema: Schema, said: Any) -> _Conditions:
     if isinstance(said, Mapping):
         if set(said) != {"text"} or not isinstance(said["text"], str):
             raise ValueError('evidence: expected {"text": a sentence such as "age >= 40"}, or a list of conditions')
-        return _in_order(schema, _parsed(schema, said["text"]))
+        return _in_order(schema, _parsed_evidence(schema, said["text"]))
     if not isinstance(said, list):
         raise ValueError(f"evidence: expected a list of conditions, got {type(said).__name__}")
     found: _Conditions = {}
     for condition in said:
-        column = _column(schema, condition)
+        column = _column_asked(schema, condition)
         new = _condition(schema, column, condition)
         found[column.name] = AllOf(found[column.name], new) if column.name in found else new
     return _in_order(schema, found)
@@ -86,7 +86,7 @@ def shell_command(title: str, conditions: _Conditions, columns: Iterable[Column]
 # --------------------------------------------------------------------------------------------------- JSON to conditions
 
 
-def _parsed(schema: Schema, text: str) -> _Conditions:
+def _parsed_evidence(schema: Schema, text: str) -> _Conditions:
     if not text.strip():
         return {}
     return dict(parse_conditions(text, schema.kinds_asked, schema.reasons_aside))
@@ -96,7 +96,7 @@ def _in_order(schema: Schema, conditions: _Conditions) -> _Conditions:
     return dict(sorted(conditions.items(), key=lambda pair: schema.index(pair[0])))
 
 
-def _column(schema: Schema, said: Any) -> Column:
+def _column_asked(schema: Schema, said: Any) -> Column:
     """The column whose place a condition names."""
     if not isinstance(said, Mapping):
         raise ValueError(f"a condition: expected an object, got {type(said).__name__}")
@@ -129,9 +129,9 @@ def _condition(schema: Schema, column: Column, said: Mapping[str, Any]) -> Any:
     if "text" in said:
         return _of_text(schema, column, said["text"])
     if "levels" in said:
-        return _of_levels(column, said["levels"])
+        return _levels_condition(column, said["levels"])
     if "low" in said or "high" in said:
-        return _of_numbers(column, said)
+        return _numbers_condition(column, said)
     raise ValueError(f"column {column.name!r}: expected levels, low and high, missing, or text")
 
 
@@ -151,7 +151,7 @@ def _of_text(schema: Schema, column: Column, text: Any) -> Any:
         ) from None
 
 
-def _of_levels(column: Column, said: Any) -> Any:
+def _levels_condition(column: Column, said: Any) -> Any:
     if not column.is_categorical:
         raise ValueError(f"column {column.name!r} is {column.kind}: it has no levels; say low and high")
     if not isinstance(said, list):
@@ -174,7 +174,7 @@ def level_set(column: Column, places: list[int]) -> Any:
     return AnyOf(*(levels[k] for k in places))
 
 
-def _of_numbers(column: Column, said: Mapping[str, Any]) -> Any:
+def _numbers_condition(column: Column, said: Mapping[str, Any]) -> Any:
     if column.is_categorical:
         raise ValueError(f"column {column.name!r} is {column.kind}: it has levels, not numbers; say levels")
     ends = {}
@@ -232,7 +232,7 @@ def written_condition(column: Column, condition: Any) -> dict[str, Any]:
     if not missing and not has_soft(condition):
         if column.is_categorical:
             return {"levels": levels_in(column, condition)}
-        if (ends := _ends(column, condition)) is not None:
+        if (ends := _ends_of_condition(column, condition)) is not None:
             return ends
     return {"text": text_beside(condition)}
 
@@ -246,7 +246,7 @@ def levels_in(column: Column, condition: Any) -> list[int]:
     return [k for lo, hi in runs for k in range(math.ceil(lo), math.floor(hi) + 1) if lo < k <= hi]
 
 
-def _ends(column: Column, condition: Any) -> dict[str, Any] | None:
+def _ends_of_condition(column: Column, condition: Any) -> dict[str, Any] | None:
     """Low and high of a value or an interval; None of anything else."""
     if isinstance(condition, AnyOf) and len(condition.conditions) == 1:
         condition = condition.conditions[0]
@@ -267,7 +267,7 @@ def _ends(column: Column, condition: Any) -> dict[str, Any] | None:
 
 def _common(column: Column, condition: AllOf) -> dict[str, Any] | None:
     """Low and high of what several intervals have in common; None if a part is anything else, or nothing is left."""
-    parts = [_ends(column, part) for part in condition.conditions]
+    parts = [_ends_of_condition(column, part) for part in condition.conditions]
     if any(part is None for part in parts):
         return None
     found: dict[str, Any] = {"low": None, "high": None, "low_in": True, "high_in": True}

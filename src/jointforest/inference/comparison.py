@@ -71,11 +71,11 @@ def probability_of_relation(model: Distribution, evidence: Evidence, relation: R
             else probability_of_relation(part, evidence, relation, n, seed + k)
             for k, (part, of, short) in enumerate(zip(possible, sums, is_short, strict=True))
         ]  # fmt: skip
-        return _mixed(share[share > 0.0], each)
+        return _mixed_estimates(share[share > 0.0], each)
     if len(relation.column) > 2:
         return _by_rows(model, evidence, relation, n, seed)
     for first in (0, 1):
-        estimate = _by_cells(model, evidence, relation, first)
+        estimate = _sum_over_cells(model, evidence, relation, first)
         if estimate is not None:
             return estimate
     smooth = [first for first in (0, 1) if model.schema.columns[relation.column[first]].step == 0.0]
@@ -87,10 +87,10 @@ def probability_of_relation(model: Distribution, evidence: Evidence, relation: R
         _by_strata(part, evidence, relation, n, seed + k) if share[k] > 0.0 else exact(0.0)
         for k, part in enumerate(model.components)
     ]
-    return _mixed(share, each)
+    return _mixed_estimates(share, each)
 
 
-def _mixed(share: np.ndarray, each: Sequence[Estimate]) -> Estimate:
+def _mixed_estimates(share: np.ndarray, each: Sequence[Estimate]) -> Estimate:
     """The answers of components, weighed by their shares."""
     value, error, _ = zip(*each, strict=True)
     if all(one.method == "exact" for one in each):
@@ -178,9 +178,9 @@ def _check_order(first: Column, second: Column, op: str) -> None:
         )
 
 
-def _by_cells(model: Distribution, evidence: Evidence, relation: Relation, first: int) -> Estimate | None:
+def _sum_over_cells(model: Distribution, evidence: Evidence, relation: Relation, first: int) -> Estimate | None:
     """The sum over the cells of one column; None if it has no grid, or too many cells."""
-    x = _cells(model, evidence, relation.column[first])
+    x = _values_of_column(model, evidence, relation.column[first])
     if x is None:
         return None
     weight, inside = _given_first(model, evidence, relation, first, x)
@@ -191,7 +191,7 @@ def _by_cells(model: Distribution, evidence: Evidence, relation: Relation, first
     return exact(float(np.clip(weight @ inside + 0.5 * beyond, 0.0, 1.0)))
 
 
-def _cells(model: Distribution, evidence: Evidence, j: int) -> np.ndarray | None:
+def _values_of_column(model: Distribution, evidence: Evidence, j: int) -> np.ndarray | None:
     """Values of a column that hold all but 2e-8, (q,): the known one, or cells; None without grid, or of too many."""
     column, known = model.schema.columns[j], evidence.value[0, j]
     if not np.isnan(known):
@@ -297,12 +297,12 @@ def sample_related(
         return sample(model, evidence, 0, seed)
     rng, one = np.random.default_rng(seed), relations[0]
     if len(relations) == 1 and isinstance(one, Levels):
-        return _of_levels(model, evidence, one, n, rng)
+        return _draws_of_levels(model, evidence, one, n, rng)
     if len(relations) == 1 and isinstance(one, Relation) and len(one.column) == 2:
         for first in (0, 1):
-            x = _cells(model, evidence, one.column[first])
+            x = _values_of_column(model, evidence, one.column[first])
             if x is not None:
-                return _of_two(model, evidence, one, first, x, n, rng)
+                return _draws_of_two(model, evidence, one, first, x, n, rng)
 
     def rows(m: int, new: int) -> np.ndarray:
         X = sample(model, evidence, m, new)
@@ -311,7 +311,7 @@ def sample_related(
     return _accepted(rows, n, rng)
 
 
-def _of_two(
+def _draws_of_two(
     model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n: int,
     rng: np.random.Generator,
 ) -> np.ndarray:  # fmt: skip
@@ -344,7 +344,7 @@ def _completed(
     return sample(model, rows.take(place), 1, int(rng.integers(2**62)))
 
 
-def _of_levels(
+def _draws_of_levels(
     model: Distribution, evidence: Evidence, relation: Levels, n: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draws of a relation between two columns of levels."""

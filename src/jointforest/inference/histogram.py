@@ -40,7 +40,7 @@ def divergence_bits(mass: np.ndarray, before: np.ndarray, least: float = 1e-300)
 def bin_edges(column: Column, bins: Any) -> np.ndarray:
     """Edges of a column's bins, float64 (B + 1,) ascending: those given, or of at most so many bins; none of levels."""
     if np.ndim(bins) == 0 or column.is_categorical:
-        check_number("bins", bins, 1, _MOST_BINS, whole=True, text=_expected(column))
+        check_number("bins", bins, 1, _MOST_BINS, whole=True, text=_bins_expected(column))
         return np.empty(0) if column.is_categorical else _even(column, int(bins))
     edges = column.numbers(bins)
     if edges.ndim != 1 or len(edges) < 2 or not (edges[:-1] < edges[1:]).all():
@@ -48,7 +48,7 @@ def bin_edges(column: Column, bins: Any) -> np.ndarray:
     return edges
 
 
-def _expected(column: Column) -> str:
+def _bins_expected(column: Column) -> str:
     most = f"an integer of 1 to {_MOST_BINS}"
     return f"{most} (column {column.name!r} is {column.kind}: each level is a bin)" if column.is_categorical else most
 

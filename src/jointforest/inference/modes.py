@@ -51,7 +51,7 @@ def peak(model: Distribution, evidence: Evidence, j: int) -> np.ndarray:
     for i in range(len(out)):
         row = evidence.take(np.array([i]))
         state = model.observe(row)
-        x = _candidates(state, model.schema.columns[j], j)
+        x = _values_compared(state, model.schema.columns[j], j)
         if not len(x) or np.isnan(x).any():
             continue
         height = state.pdf(j, x)[0]
@@ -63,7 +63,7 @@ def peak(model: Distribution, evidence: Evidence, j: int) -> np.ndarray:
     return out
 
 
-def _candidates(state: PosteriorState, column: Column, j: int) -> np.ndarray:
+def _values_compared(state: PosteriorState, column: Column, j: int) -> np.ndarray:
     """Values at which the density is compared, ascending; none of impossible evidence."""
     if not np.isnan(state.evidence.value[0, j]):
         return state.quantile(j, np.array([0.5]))[0]

@@ -6,11 +6,13 @@ The formulas are in docs/concepts/standard-errors.md.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data.evidence import Evidence
 from ..models.base import Distribution, Parts
+from ..models.box_forest.robustness import robustness
 
 NEIGHBOURHOOD = 0.05
 """Probability of the neighbourhood in its column that a value with a density stands for."""
@@ -99,7 +101,7 @@ def _by_row(
 def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float, is_share: bool) -> np.ndarray:
     """Standard errors of the means of the parts, (L,), given one row of evidence that stands for so many rows."""
     asked = ~np.isnan(row.value[0]) | (row.cell_regions()[0] >= 0)
-    of_evidence = float(np.prod([_known(model, k) for k in np.flatnonzero(asked).tolist()]))
+    of_evidence = float(np.prod([_share_known(model, k) for k in np.flatnonzero(asked).tolist()]))
     rows = rows / of_evidence  # parts are estimated from rows without these cells, too
     with np.errstate(divide="ignore", invalid="ignore"):
         meets = np.where(parts.prior > 0.0, parts.weight * (rows / model.schema.n_rows) / parts.prior, 1.0)
@@ -110,11 +112,11 @@ def _error(model: Distribution, row: Evidence, j: int, parts: Parts, rows: float
         # as if half a row more had been seen of either outcome: shares of 0 and 1 are uncertain, too
         shrunk = (center * rows + 0.5 * meets.sum()) / (rows + meets.sum())
         within = np.maximum(within + meets.sum() * (shrunk * (1.0 - shrunk) - center * (1.0 - center)), 0.0)
-    total = (within / _known(model, j) + between / of_evidence) / (rows if is_share else max(rows, 1.0))
+    total = (within / _share_known(model, j) + between / of_evidence) / (rows if is_share else max(rows, 1.0))
     return np.asarray(np.minimum(np.sqrt(total), 0.5) if is_share else np.sqrt(total))
 
 
-def _known(model: Distribution, j: int) -> float:
+def _share_known(model: Distribution, j: int) -> float:
     """Share of the rows in which column j was known at learning; more than 0."""
     return min(max(model.schema.columns[j].n_observed, 1) / model.schema.n_rows, 1.0)
 
@@ -127,3 +129,70 @@ def support_in_words(n_rows: float, n_table: float) -> str:
         return f"extrapolated: fewer than {FEW_SUPPORTING:.0f} of {n_table:,.0f} rows are like this"
     digits = 10.0 ** max(int(np.floor(np.log10(n_rows))) - 2, 0)
     return f"about {round(n_rows / digits) * digits:,.0f} of {n_table:,.0f} rows"
+
+
+# ---- Two uncertainties of a prediction: is it fragile, and is its row unlike the rows that were learned from.
+
+READINGS = ("ordinary", "ambiguous", "unfamiliar", "both")
+
+
+class Uncertainty(NamedTuple):
+    """Both kinds of uncertainty of n predictions; ``pandas.DataFrame(u._asdict())`` is a table of them.
+
+    Attributes
+    ----------
+    predicted : array (n,)
+        Predicted classes.
+    probability : float64 array (n,)
+        Of the predicted class.
+    epsilon : float64 array (n,)
+        Robustness: see `models.box_forest.robustness`.
+    log_density : float64 array (n,)
+        Of the row's known cells, by the mixture of all trees.
+    percentile : float64 array (n,)
+        Share of the reference rows, 0..100, that are less likely, the same cells of them known.
+    reading : array of str (n,)
+        "ordinary"; "ambiguous": a likely row, a fragile prediction; "unfamiliar": an unlikely row; "both".
+    """
+
+    predicted: np.ndarray
+    probability: np.ndarray
+    epsilon: np.ndarray
+    log_density: np.ndarray
+    percentile: np.ndarray
+    reading: np.ndarray
+
+
+def uncertainty(
+    model: Distribution,
+    evidence: Evidence,
+    reference: Evidence,
+    j: int,
+    *,
+    beta: float = 1.0,
+    fragile: float = 0.1,
+    unlikely: float = 5.0,
+) -> Uncertainty:
+    """Predictions of categorical column j, as level codes, with epistemic and aleatory uncertainty."""
+    # A fragile prediction (epsilon below ``fragile``) of a likely row is aleatory: classes overlap there. An unlikely
+    # row (percentile among ``reference`` below ``unlikely``) has few data like it: epistemic.
+    evidence, reference = evidence.without(j), reference.without(j)
+    epsilon, predicted = robustness(model.forest_for("robustness"), evidence, j, beta=beta)
+    probability = model.observe_by_trees(evidence, beta).level_probabilities(j)[np.arange(len(predicted)), predicted]
+    density = model.log_density(evidence)
+    percentile = _percentile(model, evidence, reference, density)
+    kind = 2 * (percentile < unlikely) + ~(epsilon >= fragile)
+    return Uncertainty(predicted, probability, epsilon, density, percentile, np.array(READINGS)[kind])
+
+
+def _percentile(model: Distribution, evidence: Evidence, reference: Evidence, density: np.ndarray) -> np.ndarray:
+    """Share of the reference rows with a lower density of the same cells, in percent."""
+    # Once for each pattern of cells: densities of different cells have different units.
+    patterns, place = np.unique(np.isnan(evidence.value), axis=0, return_inverse=True)
+    out = np.empty(len(density))
+    for k, pattern in enumerate(patterns):
+        rows = np.flatnonzero(place.ravel() == k)
+        masked = reference._replace(value=np.where(pattern, np.nan, reference.value))
+        others = np.sort(model.log_density(masked))
+        out[rows] = 100.0 * np.searchsorted(others, density[rows]) / len(others)
+    return out

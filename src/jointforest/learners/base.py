@@ -30,8 +30,7 @@ from ..runtime.parameters import Allowed, Number, check, check_number, check_par
 from ..runtime.threads import threaded
 from ..runtime.warnings import warn
 from .batches.fill import Sizes, Structure, fill_leaves, leaf_sizes
-from .batches.passes import fold_of
-from .batches.sample import Sampled, take_weighed
+from .batches.sample import Sampled, fold_of, take_weighed
 from .hidden_tree.codes import training_cells
 from .hidden_tree.first_joint import fill_in, first_joint, keys_of
 from .leaf_fitting.fit import NARROWEST, Table, prepare_table

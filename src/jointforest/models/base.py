@@ -29,8 +29,8 @@ from ..data.schema import Schema
 if TYPE_CHECKING:
     from .box_forest.box_trees import BoxTrees
     from .box_forest.structure import Forest
+    from .hidden_tree.column import HiddenState
     from .hidden_tree.hidden_trees import HiddenTrees
-    from .hidden_tree.states import HiddenState
 
 
 class Distribution(ABC):

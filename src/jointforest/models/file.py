@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..data.schema_check import schema_from_dict
 from ..runtime.parameters import need
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
-from .box_forest.files import NAMES, forest_from_arrays
+from .box_forest.files import LEAF_FIELDS, NAMES, PIECE_FIELDS, TREE_FIELDS, forest_from_arrays
 from .hidden_tree.files import check_tree_weights, hidden_from_arrays, hidden_names
 from .hidden_tree.hidden_tree import ChowLiuForest, HiddenTree
 from .history.files import history_from_arrays, history_to_arrays
@@ -171,17 +172,17 @@ def _names(components: Any, most: int) -> list[frozenset[str]]:
     """Names of the arrays of each component; there are at most so many arrays."""
     if not isinstance(components, list) or not components or not all(isinstance(one, dict) for one in components):
         raise ValueError("components: expected a list of objects, one at least")
-    return [_names_of(about, most, may_rule=True) for about in components]
+    return [_array_names_of(about, most, may_rule=True) for about in components]
 
 
-def _names_of(about: Any, most: int, may_rule: bool) -> frozenset[str]:
+def _array_names_of(about: Any, most: int, may_rule: bool) -> frozenset[str]:
     """Names of the arrays of one component; of a ruled one those of its coordinates' distribution are among them."""
     kinds = ("forest", "hidden trees", RULED) if may_rule else ("forest", "hidden trees")
     kind = about.get("kind") if isinstance(about, dict) else about
     if not isinstance(about, dict) or kind not in kinds:
         raise ValueError(f"components: unknown kind {str(kind)[:40]!r}; known: {', '.join(map(repr, kinds))}")
     if kind == RULED:
-        return RULED_NAMES | _names_of(about.get("inner"), most, may_rule=False)
+        return RULED_NAMES | _array_names_of(about.get("inner"), most, may_rule=False)
     return NAMES if kind == "forest" else hidden_names(about, most)
 
 
@@ -252,3 +253,102 @@ def write_atomically(data: bytes, path: str | os.PathLike[str]) -> None:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+# ---- Models as Arrow tables, and back: what a `.joint` file holds, for tools that read tables.
+
+_IN_ARROW = b"jointforest"
+_COMPONENTS = "components"
+_TABLE_OF = {"N": "nodes", "T": "trees", "W": "left_levels", "L": "leaves", "P": "pieces"}
+_TABLES = {f"trees.{name}": _TABLE_OF[size] for name, (_, size) in TREE_FIELDS.items()}
+_TABLES |= {f"leaves.{name}": _TABLE_OF[shape[0]] for name, (_, shape) in LEAF_FIELDS.items()}
+_TABLES |= {f"leaves.pieces.{name}": _TABLE_OF[shape[0]] for name, (_, shape) in PIECE_FIELDS.items()}
+"""Table of each array of a forest; any other array is a table of its own name."""
+
+
+def to_arrow(model: Distribution) -> dict[str, Any]:
+    """The arrays of a model as pyarrow tables by name; ``parts`` has one line for each part, and the schema as JSON."""
+    import pyarrow as pa
+
+    about, arrays = contents(model)
+    text = json.dumps(about, allow_nan=False, separators=(",", ":"))
+    kinds = [part["kind"] for part in about["components"]]
+    columns: dict[str, dict[str, Any]] = {}
+    for name, array in arrays.items():
+        part, _, field = name.partition(".")
+        if field:
+            columns.setdefault(f"{part}.{_TABLES.get(field, field)}", {})[field] = array
+    tables = {
+        _COMPONENTS: pa.table({"kind": kinds, "log_weight": arrays["log_weight"]}).replace_schema_metadata(
+            {_IN_ARROW: text}
+        )
+    }
+    for name, fields in columns.items():
+        made = [_arrow_column(field, array) for field, array in fields.items()]
+        tables[name] = pa.Table.from_arrays(
+            [column for _, column in made], schema=pa.schema([field for field, _ in made])
+        )
+    return tables
+
+
+def from_arrow(tables: Mapping[str, Any]) -> Distribution:
+    """The model of tables from `to_arrow`; raises ValueError if a field is not valid."""
+    import pyarrow as pa
+
+    if not isinstance(tables, Mapping) or _COMPONENTS not in tables:
+        raise ValueError(f"expected a dict of tables, {_COMPONENTS!r} among them, as to_arrow gives it")
+    for name, table in tables.items():
+        if not isinstance(table, pa.Table):
+            raise ValueError(
+                f"{name}: expected a pyarrow.Table, got {type(table).__module__.partition('.')[0]}'s "
+                f"{type(table).__name__}; frames lose the metadata that a joint needs: keep to_arrow's tables, or "
+                "write and read them with pyarrow.parquet or pyarrow.feather"
+            )
+    text = (tables[_COMPONENTS].schema.metadata or {}).get(_IN_ARROW)
+    if text is None:
+        raise ValueError(f"the table {_COMPONENTS!r} lost its metadata 'jointforest', which hold the schema")
+    about = checked_about(json_of(text, "the metadata"), {"format", "library", "components", "schema"})
+    arrays = {}
+    for name, table in tables.items():
+        part = name.partition(".")[0]
+        for field in table.schema:
+            if name != _COMPONENTS:
+                arrays[f"{part}.{field.name}"] = _array_of_column(f"{name}: {field.name}", field, table[field.name])
+    need("log_weight" in tables[_COMPONENTS].schema.names, f"the table {_COMPONENTS!r} has no column 'log_weight'")
+    arrays["log_weight"] = np.array(tables[_COMPONENTS]["log_weight"].to_numpy(), np.float64)
+    return model_of(about, arrays)
+
+
+def _arrow_column(name: str, array: np.ndarray) -> tuple[Any, Any]:
+    """Field and column of an array (n,) or (n, w); its type is in the field's metadata, as lists of none have none."""
+    import pyarrow as pa
+
+    if array.ndim == 1:
+        column = pa.array(array)
+    elif array.shape[1]:
+        column = pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).ravel()), array.shape[1])
+    else:
+        column = pa.nulls(len(array))
+    return pa.field(name, column.type, metadata={b"dtype": array.dtype.str.encode()}), column
+
+
+def _array_of_column(name: str, field: Any, column: Any) -> np.ndarray:
+    """The array of a column, of the type that its field names."""
+    import pyarrow as pa
+
+    dtype = (field.metadata or {}).get(b"dtype", b"").decode(errors="replace")
+    need(dtype in ("<i4", "<i8", "|u1", "<u8", "<f4", "<f8"), f"{name}: no array of a model has the type {dtype!r}")
+    if pa.types.is_null(field.type):
+        return np.empty((len(column), 0), dtype)
+    need(not column.null_count, f"{name}: has missing values")
+    width = None
+    if pa.types.is_fixed_size_list(field.type):
+        width = field.type.list_size
+        column = column.combine_chunks()
+        column = (
+            column.flatten() if isinstance(column, pa.Array) else pa.chunked_array([c.flatten() for c in column.chunks])
+        )
+        need(not column.null_count, f"{name}: has missing values")
+    array = np.array(column.to_numpy(), copy=True)
+    need(array.dtype == np.dtype(dtype), f"{name}: expected the type {dtype!r}, got {array.dtype.str!r}")
+    return array if width is None else array.reshape(-1, width)

@@ -15,7 +15,7 @@ from ..data.schema import Column, Schema, kernel_columns
 from ..runtime.parameters import need
 from .base import Distribution
 from .box_forest.box_forest import BoxForest
-from .box_forest.check import check_forest
+from .box_forest.files import check_forest
 from .box_forest.leaves.derived import make_leaves
 from .box_forest.leaves.levels import WideLevels, dense_levels, layout, one_column, side_by_side
 from .box_forest.leaves.table import NORMAL, PIECES, UNIFORM, ParameterTables
@@ -41,7 +41,7 @@ _TOLERANCE = 1e-6
 
 def read_forde(folder: str | os.PathLike[str]) -> Distribution:
     """The model of FORDE parameters in Parquet files of a folder: each leaf becomes a tree, numbers are continuous."""
-    tables = {name: _table(Path(folder), name) for name in ("forest", "meta")}
+    tables = {name: _forde_table(Path(folder), name) for name in ("forest", "meta")}
     family = dict(zip(tables["meta"]["variable"].tolist(), tables["meta"]["family"].tolist(), strict=True))
     if len(family) < len(tables["meta"]["variable"]) or not family:
         raise ValueError("meta: expected each variable once, at least one")
@@ -49,9 +49,9 @@ def read_forde(folder: str | os.PathLike[str]) -> Distribution:
     if unknown:
         raise ValueError(f"variable {unknown[0]!r}: unknown family {family[unknown[0]]!r}")
     if _LEVELS in family.values():
-        tables["cat"] = _table(Path(folder), "cat")
+        tables["cat"] = _forde_table(Path(folder), "cat")
     if set(family.values()) != {_LEVELS}:
-        tables["cnt"] = _table(Path(folder), "cnt")
+        tables["cnt"] = _forde_table(Path(folder), "cnt")
     weight, place = _coverage(tables["forest"])
     columns, numbers, masses, absent = [], [], [], np.zeros((len(weight), len(family)))
     for j, (name, one) in enumerate(family.items()):
@@ -66,18 +66,18 @@ def read_forde(folder: str | os.PathLike[str]) -> Distribution:
         if len(lost):
             raise ValueError(f"{which}: variable {name!r} is missing in leaf {list(place)[lost[0]]:g}")
         if "NA_share" in rows_of_column:
-            absent[leaf, j] = _share(rows_of_column["NA_share"], name)
+            absent[leaf, j] = _missing_share(rows_of_column["NA_share"], name)
         if which == "cat":
-            column, mass = _levels(name, rows_of_column, leaf, len(weight))
+            column, mass = _forde_levels(name, rows_of_column, leaf, len(weight))
             masses.append(mass)
         else:
-            column, number = _numbers(name, one, rows_of_column, leaf, len(weight))
+            column, number = _forde_numbers(name, one, rows_of_column, leaf, len(weight))
             numbers.append(number)
         columns.append(column)
     return BoxForest(_forest(Schema(tuple(columns), "pyarrow"), weight, numbers, masses, absent))
 
 
-def _table(folder: Path, name: str) -> dict[str, np.ndarray]:
+def _forde_table(folder: Path, name: str) -> dict[str, np.ndarray]:
     """The columns of a table: text as object arrays, numbers as float64, NaN where missing."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -125,14 +125,14 @@ def _coverage(forest: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[float, in
     return cvg / total[tree.ravel()] / len(trees), place
 
 
-def _share(share: np.ndarray, name: str) -> np.ndarray:
+def _missing_share(share: np.ndarray, name: str) -> np.ndarray:
     """Shares of missing cells, none where there is no number."""
     share = np.where(np.isnan(share), 0.0, share)
     need(not ((share < 0) | (share > 1)).any(), f"variable {name!r}: NA_share must be from 0 to 1")
     return share
 
 
-def _levels(
+def _forde_levels(
     name: str, rows_of_column: dict[str, np.ndarray], leaf: np.ndarray, n: int
 ) -> tuple[Column, WideLevels | np.ndarray]:
     """A column of levels, and their masses in n leaves: dense (n, K), or as one wide column."""
@@ -159,7 +159,7 @@ def _levels(
     return column, dense
 
 
-def _numbers(
+def _forde_numbers(
     name: str, family: str, rows_of_column: dict[str, np.ndarray], leaf: np.ndarray, n: int
 ) -> tuple[Column, tuple[int, np.ndarray]]:
     """A column of numbers, and its family and parameters a, b, lo, hi (4, n) in n leaves."""
@@ -246,7 +246,7 @@ def write_forde(model: Distribution, folder: str | os.PathLike[str]) -> None:
         if column.is_categorical:
             mass = dense_levels(columns, leaves, slot)
             leaf, level = np.nonzero(mass > 0)
-            val = [_text(column.levels[k]) for k in level.tolist()]
+            val = [_level_in_r(column.levels[k]) for k in level.tolist()]
             cat.append((f_idx[leaf], [column.name] * len(leaf), val, mass[leaf, level], absent[leaf]))
         else:
             is_normal = leaves.family[:, slot] == NORMAL
@@ -297,6 +297,6 @@ def _meta(forest: Forest, j: int) -> tuple[str, str, str, int | None]:
     return column.name, "integer" if is_whole else "numeric", NUMBERS[int(families[0])], decimals
 
 
-def _text(level: Any) -> str:
+def _level_in_r(level: Any) -> str:
     """A level as R writes it."""
     return {True: "TRUE", False: "FALSE"}[level] if isinstance(level, bool) else str(level)

@@ -156,7 +156,7 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     low, high = span(model, evidence, j)
     if len(data):
         low, high = min(low, data[0]), max(high, data[-1])
-    x, is_step = _points(found.step, found.center, np.array(found.atoms), low, high)
+    x, is_step = _cdf_points(found.step, found.center, np.array(found.atoms), low, high)
     up_to = model.observe(evidence).cdf(j, x)[0]
     ax.plot(places(found, x), up_to, drawstyle="steps-post" if is_step else "default", color=POSTERIOR, label="model")
     if len(data):
@@ -217,7 +217,7 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
     for place, j in enumerate(numbers):
         ax = figure.add_subplot(high, wide, place + 1)
         ax.tick_params(labelsize=7)
-        means = _draw(ax, posterior, j, FEW_BINS)
+        means = _draw_posterior(ax, posterior, j, FEW_BINS)
         ax.set_title(f"{short(model.schema.names[j])}{means}", fontsize=9)
     said = title_of(posterior)
     if said:
@@ -263,7 +263,7 @@ def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = Non
     known = one_posterior(distribution.given() if isinstance(distribution, Joint) else distribution)
     j = known.state.distribution.schema.index(column)
     ax = new_axes(5.4, 3.2) if ax is None else ax
-    _draw(ax, known, j)
+    _draw_posterior(ax, known, j)
     column_of = known.state.distribution.schema.columns[j]
     ax.set(title=title_of(known), xlabel="probability" if column_of.is_categorical else short(column))
     ax.set_ylabel(short(column) if column_of.is_categorical else "share of a bin")
@@ -397,13 +397,13 @@ def _legend(posterior: Posterior, columns: Sequence[Column]) -> list[Any]:
     return found
 
 
-def _draw(ax: Axes, posterior: Posterior, j: int, bins: int = BINS) -> str:
+def _draw_posterior(ax: Axes, posterior: Posterior, j: int, bins: int = BINS) -> str:
     """Draw one column of a posterior over its prior; of numbers both means as text, to be added to a title."""
     model, evidence = posterior.state.distribution, posterior.state.evidence
     nothing = build(model.schema)
     clean(ax)
     if model.schema.columns[j].is_categorical:
-        _draw_levels(ax, model, posterior.before, j, nothing, evidence)
+        _draw_bars(ax, model, posterior.before, j, nothing, evidence)
         return ""
     before, after = _draw_numbers(ax, model, posterior.before, j, nothing, evidence, bins)
     return f": mean {before} → {after}" if posterior.evidence_text else f": mean {after}"
@@ -423,7 +423,7 @@ def one_posterior(posterior: Posterior) -> Posterior:
     return posterior
 
 
-def _points(step: float, center: float, atoms: np.ndarray, low: float, high: float) -> tuple[np.ndarray, bool]:
+def _cdf_points(step: float, center: float, atoms: np.ndarray, low: float, high: float) -> tuple[np.ndarray, bool]:
     """Points at which a CDF is drawn, and whether it is flat between them."""
     if step > 0.0 and (high - low) / step <= _MOST_CELLS:
         first, last = round((low - center) / step), round((high - center) / step)
@@ -466,9 +466,7 @@ def _draw_numbers(
     return _mean_text(column, first, edges), _mean_text(column, float(mean[0]), edges)
 
 
-def _draw_levels(
-    ax: Axes, model: Distribution, before: Distribution, j: int, nothing: Evidence, after: Evidence
-) -> None:
+def _draw_bars(ax: Axes, model: Distribution, before: Distribution, j: int, nothing: Evidence, after: Evidence) -> None:
     prior = before.observe(nothing).level_probabilities(j)[0]
     share = model.observe(after).level_probabilities(j)[0]
     most = np.argsort(-np.maximum(prior, share), kind="stable")[:MOST_LEVELS]

@@ -83,14 +83,14 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
     rows = None if frame is None else encode(schema, frame)[0]
     first, second = schema.columns[j], schema.columns[k]
     if first.is_categorical and second.is_categorical:
-        return _levels(state, j, k, rows, ax, distributions.title_of(known))
+        return _p_given(state, j, k, rows, ax, distributions.title_of(known))
     if first.is_categorical or second.is_categorical:
         level, number = (j, k) if first.is_categorical else (k, j)
         return _numbers_of_levels(state, level, number, rows, ax, distributions.title_of(known))
-    return _numbers(state, j, k, rows, ax, distributions.title_of(known))
+    return _cell_shades(state, j, k, rows, ax, distributions.title_of(known))
 
 
-def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) -> tuple[Axes, Axes | None]:
+def _axes_beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) -> tuple[Axes, Axes | None]:
     """Axes of the joint, and of the table if there is one."""
     if rows is None:
         return (new_axes(wide, high) if ax is None else ax), None
@@ -100,16 +100,16 @@ def _beside(ax: Axes | None, rows: np.ndarray | None, wide: float, high: float) 
     return first, second
 
 
-def _numbers(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
+def _cell_shades(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Shades of cells."""
     schema = state.distribution.schema
     edges = [
-        even_edges(schema.columns[i], *distributions.span(state.distribution, state.evidence, i), _bins(rows))
+        even_edges(schema.columns[i], *distributions.span(state.distribution, state.evidence, i), _most_bins(rows))
         for i in (j, k)
     ]
-    mass = np.maximum(_cells(state, j, k, *edges), 0.0)
+    mass = np.maximum(_cell_probabilities(state, j, k, *edges), 0.0)
     top = float(np.quantile(mass[mass > 0.0], _BRIGHT)) if (mass > 0.0).any() else 1.0
-    ax, beside = _beside(ax, rows, 4.6, 3.9)
+    ax, beside = _axes_beside(ax, rows, 4.6, 3.9)
     across, upwards = (distributions.places(schema.columns[i], one) for i, one in zip((j, k), edges, strict=True))
     image = ax.pcolormesh(across, upwards, mass.T, cmap=SHADES, vmin=0.0, vmax=top, rasterized=True)
     _draw_curves(ax, schema, (j, k), edges, *_curves(state, j, k, edges[0]))
@@ -169,7 +169,7 @@ def _draw_curves(
             ax.plot(across[shown], upwards, color=TABLE, linewidth=width, linestyle=style, label=label)
 
 
-def _bins(rows: np.ndarray | None) -> int:
+def _most_bins(rows: np.ndarray | None) -> int:
     """Most bins of a column: few of a table with few rows, so that its cells are not all chance."""
     return distributions.BINS if rows is None else int(np.clip(np.sqrt(len(rows)), 12, distributions.BINS))
 
@@ -197,7 +197,7 @@ def _write_titles(ax: Axes, beside: Axes | None, what: str) -> None:
         ax.figure.suptitle(what, fontsize=11)
 
 
-def _cells(state: PosteriorState, j: int, k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _cell_probabilities(state: PosteriorState, j: int, k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Probability of the cells between edges, (bins of a, bins of b)."""
     rows = _in_bins(state, j, a)
     return _weights(state, rows)[:, None] * np.nan_to_num(np.diff(state.distribution.observe(rows).cdf(k, b), axis=1))
@@ -219,7 +219,7 @@ def _weights(state: PosteriorState, rows: Evidence) -> np.ndarray:
         )
 
 
-def _of_levels(state: PosteriorState, j: int) -> tuple[np.ndarray, np.ndarray, Any]:
+def _likeliest_levels(state: PosteriorState, j: int) -> tuple[np.ndarray, np.ndarray, Any]:
     """The most probable levels in their order, their probabilities, and evidence that each is the case."""
     schema = state.distribution.schema
     share = state.level_probabilities(j)[0]
@@ -229,12 +229,12 @@ def _of_levels(state: PosteriorState, j: int) -> tuple[np.ndarray, np.ndarray, A
     return some, share[some], intersect(schema, state.evidence, {schema.names[j]: PerRow(said)})
 
 
-def _names(column: Column, codes: np.ndarray, share: np.ndarray | None = None) -> list[str]:
+def _level_names(column: Column, codes: np.ndarray, share: np.ndarray | None = None) -> list[str]:
     names = [short(column.levels[code], 20) for code in codes.tolist()]
-    return names if share is None else [f"{name} ({_about(p)})" for name, p in zip(names, share.tolist(), strict=True)]
+    return names if share is None else [f"{name} ({_rate(p)})" for name, p in zip(names, share.tolist(), strict=True)]
 
 
-def _about(share: float) -> str:
+def _rate(share: float) -> str:
     """A share in whole per cent."""
     return f"{share:.0%}" if share >= 0.005 else "<1%"
 
@@ -244,9 +244,9 @@ def _numbers_of_levels(
 ) -> Axes:
     """The distribution of a number given each level, one above the other."""
     schema = state.distribution.schema
-    codes, share, given = _of_levels(state, level)
+    codes, share, given = _likeliest_levels(state, level)
     column, of_levels = schema.columns[number], state.distribution.observe(given)
-    edges = even_edges(column, *distributions.span(state.distribution, state.evidence, number), _bins(rows))
+    edges = even_edges(column, *distributions.span(state.distribution, state.evidence, number), _most_bins(rows))
     mass, mean, ends = (
         np.diff(of_levels.cdf(number, edges), axis=1),
         of_levels.moments(number)[0],
@@ -261,7 +261,7 @@ def _numbers_of_levels(
         data = np.array([np.histogram(x, edges)[0] / max(len(x), 1) for x in known])
     ax = new_axes(6.6, 1.0 + 0.55 * len(codes)) if ax is None else ax
     distributions.draw_ridges(ax, column, edges, mass[order], mean[order], ends[order], data)
-    ax.set_yticks(np.arange(len(codes)), _names(schema.columns[level], codes, share))
+    ax.set_yticks(np.arange(len(codes)), _level_names(schema.columns[level], codes, share))
     ax.set_ylim(len(codes) - 0.6, -1.0)
     ax.set(xlabel=short(column.name), ylabel=short(schema.names[level]))
     ax.set_title(_what(schema, number, level, title), fontsize=11, loc="left", pad=22)
@@ -269,16 +269,16 @@ def _numbers_of_levels(
     return ax
 
 
-def _levels(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
+def _p_given(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: Axes | None, title: str) -> Axes:
     """Probabilities of the levels of column k given those of column j, written into their cells."""
     schema = state.distribution.schema
-    codes, share, given = _of_levels(state, j)
-    others = _of_levels(state, k)[0]
+    codes, share, given = _likeliest_levels(state, j)
+    others = _likeliest_levels(state, k)[0]
     found = state.distribution.observe(given).level_probabilities(k)[:, others]
     order = _sorted(schema.columns[j], -found[:, -1] if len(others) == 2 else np.arange(len(codes)))
     codes, share, found = codes[order], share[order], found[order]
     wide, high = 1.9 + 0.55 * len(others), 1.3 + 0.36 * len(codes)
-    ax, beside = _beside(ax, rows, wide, high)
+    ax, beside = _axes_beside(ax, rows, wide, high)
     panels = [(ax, found)]
     if beside is not None and rows is not None:
         count = np.array([[np.sum((rows[:, j] == a) & (rows[:, k] == b)) for b in others] for a in codes], float)
@@ -290,11 +290,11 @@ def _levels(state: PosteriorState, j: int, k: int, rows: np.ndarray | None, ax: 
             colour = "white" if value > 0.6 else "black"
             text = f"{100 * value:.0f}" if value >= 0.005 else "<1" if value > 0.0 else "0"
             one.text(place, line, text, ha="center", va="center", fontsize=8, color=colour)
-        one.set_xticks(np.arange(len(others)), _names(schema.columns[k], others), rotation=45, ha="right")
+        one.set_xticks(np.arange(len(others)), _level_names(schema.columns[k], others), rotation=45, ha="right")
         one.set_xlabel(f"{short(schema.names[k])}, % of the line")
         one.spines[:].set_visible(False)
         one.tick_params(length=0)
-    ax.set_yticks(np.arange(len(codes)), _names(schema.columns[j], codes, share))
+    ax.set_yticks(np.arange(len(codes)), _level_names(schema.columns[j], codes, share))
     ax.set_ylabel(short(schema.names[j]))
     _write_titles(ax, beside, _what(schema, k, j, title))
     return ax
@@ -436,7 +436,7 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     (left, right), (low, high) = (_view(joint, j, rows[:, j]) for j in axes)
     ax = new_axes(5.4, 4.2) if ax is None else ax
     ax.imshow(
-        np.sqrt(_density(joint, axes, (left, right), (low, high))),
+        np.sqrt(_pixel_density(joint, axes, (left, right), (low, high))),
         extent=(left, right, low, high), origin="lower", aspect="auto", cmap="Greys", alpha=0.7,
     )  # fmt: skip
     leaves = tree_leaves(trees, 0)
@@ -469,7 +469,7 @@ def _view(joint: Joint, j: int, numbers: np.ndarray) -> tuple[float, float]:
     return float(low - margin), float(high + margin)
 
 
-def _density(joint: Joint, axes: list[int], *ends: tuple[float, float]) -> np.ndarray:
+def _pixel_density(joint: Joint, axes: list[int], *ends: tuple[float, float]) -> np.ndarray:
     """Density of the two columns at the pixels' centres, (pixels of y, pixels of x)."""
     at = [low + (high - low) * (np.arange(_PIXELS) + 0.5) / _PIXELS for low, high in ends]
     X = np.full((_PIXELS * _PIXELS, len(joint.columns)), np.nan)

@@ -351,7 +351,7 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
         ends = ends if column.kind == "datetime" else snapped(column, ends)
         inside = (ends[:, : len(_INTERVALS)] <= X[:, [j]]) & (X[:, [j]] <= ends[:, len(_INTERVALS) :])
         share = inside.mean(axis=0)
-        ax.errorbar(_INTERVALS, share, 2 * _error(share, len(X)), fmt="o-", color=style.POSTERIOR, markersize=4,
+        ax.errorbar(_INTERVALS, share, 2 * _sd(share, len(X)), fmt="o-", color=style.POSTERIOR, markersize=4,
                     linewidth=1, label="intervals")  # fmt: skip
         ax.set(xlabel="the interval should hold", ylabel="share of rows that it holds")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
@@ -368,11 +368,11 @@ def _draw_groups(ax: Axes, p: np.ndarray, is_true: np.ndarray, bins: int, label:
     groups = [group for group in np.array_split(np.argsort(p, kind="stable"), bins) if len(group)]
     x = np.array([p[group].mean() for group in groups])
     y = np.array([is_true[group].mean() for group in groups])
-    error = np.array([_error(share, len(group)) for share, group in zip(y, groups, strict=True)])
+    error = np.array([_sd(share, len(group)) for share, group in zip(y, groups, strict=True)])
     ax.errorbar(x, y, 2 * error, fmt="o-", color=colour, markersize=4, linewidth=1, label=label)
 
 
-def _error(share: Any, n: int) -> Any:
+def _sd(share: Any, n: int) -> Any:
     """Standard error of a share of n rows; as if half a row more had been seen of either outcome."""
     shrunk = (np.asarray(share) * n + 0.5) / (n + 1.0)
     return np.sqrt(shrunk * (1.0 - shrunk) / n)

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..inference.uncertainty import READINGS, Uncertainty
+from ..inference.support import READINGS, Uncertainty
 from .style import LEVEL_COLORS, LOWER, POSTERIOR, clean, in_percent, new_axes
 
 _FEWEST = 30
@@ -153,7 +153,7 @@ def extreme_rows(X: Any, epsilon: np.ndarray, shape: tuple[int, int] | None = No
     order = np.argsort(epsilon, kind="stable")[: int(np.sum(~np.isnan(epsilon)))]
     most, least = order[::-1][:k], order[:k]
     if shape is None:
-        return _tables(
+        return _both_ends(
             cells, [str(name) for name in getattr(X, "columns", range(cells.shape[1]))], epsilon, most, least
         )
     figure, axes = plt.subplots(2, max(len(most), 1), squeeze=False, figsize=(1.1 * max(len(most), 1), 2.8))
@@ -166,7 +166,7 @@ def extreme_rows(X: Any, epsilon: np.ndarray, shape: tuple[int, int] | None = No
     return figure
 
 
-def _tables(cells: np.ndarray, names: list[str], epsilon: np.ndarray, most: np.ndarray, least: np.ndarray) -> Figure:
+def _both_ends(cells: np.ndarray, names: list[str], epsilon: np.ndarray, most: np.ndarray, least: np.ndarray) -> Figure:
     """Both ends as tables, epsilon first."""
     figure, axes = plt.subplots(2, 1, figsize=(1.2 * (len(names) + 1), 0.5 * (len(most) + 2)))
     for ax, rows, title in zip(axes, (most, least), ("most robust", "least robust"), strict=True):

@@ -77,7 +77,7 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     >>> figure.savefig("tree.svg")  # or .pdf, .png
     """
     forest = trees_of(joint, "tree")
-    shown = _shown(forest, tree, max_leaves)
+    shown = _shown_nodes(forest, tree, max_leaves)
     names = chosen(forest.schema, columns, _MOST_COLUMNS)
     ends = [number for number, leaves in enumerate(shown.leaves) if len(leaves)]
     depth = 1 + max(node.depth for node in shown.nodes)
@@ -92,7 +92,7 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
     return figure
 
 
-def _shown(forest: BoxTrees, tree: int, max_leaves: int) -> _Shown:
+def _shown_nodes(forest: BoxTrees, tree: int, max_leaves: int) -> _Shown:
     """Nodes of a tree with at most so many ends, opened from the heaviest on."""
     check_number("max_leaves", max_leaves, 1, whole=True, text="a positive integer")
     nodes = tree_nodes(forest, tree)
@@ -141,7 +141,7 @@ def _draw_branches(ax: Axes, shown: _Shown, ends: list[int], depth: int) -> None
     for number, node in enumerate(shown.nodes):
         stop = node.depth + 1 if not len(shown.leaves[number]) else depth
         ax.plot([node.depth, stop], [height[number]] * 2, color="0.5", linewidth=1)
-        text = "all rows" if node.parent < 0 else _test_text(node)
+        text = "all rows" if node.parent < 0 else _short_test_text(node)
         ax.text(node.depth + 0.04, height[number] - 0.06, text, fontsize=7, va="bottom")
         ax.text(
             node.depth + 0.04, height[number] + 0.06, _share_text(node, shown.leaves[number]),
@@ -185,23 +185,23 @@ def _draw_column(model: Distribution, forest: BoxTrees, j: int, groups: list[np.
     panels[0].set_title(short(column.name, 20), fontsize=8)
 
 
-def _test_text(node: TreeNode) -> str:
+def _short_test_text(node: TreeNode) -> str:
     """The test that leads to a node: numbers with four digits, of many levels the first, on two lines if it is long."""
     test = node.test
     if not node.column:
         return node.text
     if isinstance(test, Interval):
-        test = Interval(_rounded(test.lo), _rounded(test.hi), test.closed)
+        test = Interval(_rounded_end(test.lo), _rounded_end(test.hi), test.closed)
     text = condition_text("", test).strip()
     levels = test.condition if isinstance(test, Not) else test
     if isinstance(levels, AnyOf):
-        text = ("not in " if isinstance(test, Not) else "in ") + _some(levels.conditions)
+        text = ("not in " if isinstance(test, Not) else "in ") + _some_levels(levels.conditions)
     if len(node.column) + len(text) < _LABEL:
         return f"{short(node.column)} {short(text, _LABEL)}"
     return f"{short(node.column, _LABEL)}\n{short(text, _LABEL + 6)}"
 
 
-def _some(levels: Sequence[Any]) -> str:
+def _some_levels(levels: Sequence[Any]) -> str:
     """As many levels as there is room for, and the number of the others."""
     names = [str(level) for level in levels]
     kept = 1
@@ -211,7 +211,7 @@ def _some(levels: Sequence[Any]) -> str:
     return "{" + short(", ".join(names[:kept]), _LABEL - 6) + more + "}"
 
 
-def _rounded(end: Any) -> Any:
+def _rounded_end(end: Any) -> Any:
     return float(f"{end:.4g}") if isinstance(end, float) else end
 
 
@@ -283,7 +283,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     leaves = leaves[np.argsort(-trees.log_weight[leaves], kind="stable")]
     nothing = build(schema)
     image = np.column_stack([trees.column_in_groups(nothing, leaves[:, None], j).mean() for j in pixels])
-    labels = [f"{100 * share:.1f}%" for share in _shares(trees, leaves)]
+    labels = [f"{100 * share:.1f}%" for share in _leaf_shares(trees, leaves)]
     for j, column in enumerate(schema.columns):
         if column.is_categorical:
             share = trees.column_in_groups(nothing, leaves[:, None], j).level_probability()
@@ -300,7 +300,7 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     return figure
 
 
-def _shares(trees: BoxTrees, leaves: np.ndarray) -> list[float]:
+def _leaf_shares(trees: BoxTrees, leaves: np.ndarray) -> list[float]:
     """Shares of these leaves in their tree."""
     weight = np.exp(trees.log_weight[leaves])
     return list((weight / weight.sum()).tolist())

@@ -45,18 +45,18 @@ def page_cuts(shown: ShownJoint) -> list[ColumnCuts]:
     n_rows = sum(len(c.forest_for("a report").leaves.tree) for c in components if c.is_forest)
     most = ALL_CUTS if not n_rows else min(ALL_CUTS, MOST_ENTRIES // n_rows)
     scales = [[trees.scales[j] for trees in hidden] for j in range(len(shown.columns))]
-    wanted = [_wanted(*each) for each in zip(shown.columns, shown.bins, scales, strict=True)]
+    wanted = [_cuts_wanted(*each) for each in zip(shown.columns, shown.bins, scales, strict=True)]
     return [
-        _column(column, bins, scales[j], room, shown, j)
+        _cuts_of(column, bins, scales[j], room, shown, j)
         for j, (column, bins, room) in enumerate(zip(shown.columns, shown.bins, _rooms(wanted, most), strict=True))
     ]
 
 
-def _wanted(column: Column, bins: ShownBins, scales: list[Scale]) -> int:
+def _cuts_wanted(column: Column, bins: ShownBins, scales: list[Scale]) -> int:
     """How many cuts would represent a column exactly, at most `MOST_CUTS`."""
     if column.is_categorical:
         return 0
-    n = max(len(bins.cuts) + sum(int((1 + _pieces(scale)).sum()) for scale in scales), EVEN)
+    n = max(len(bins.cuts) + sum(int((1 + _n_pieces(scale)).sum()) for scale in scales), EVEN)
     if column.step > 0.0:
         n = min(n, round((bins.cuts[-1] - bins.cuts[0]) / column.step) + 1)
     return min(n, MOST_CUTS)
@@ -72,7 +72,7 @@ def _rooms(wanted: list[int], most: int) -> list[int]:
     return rooms
 
 
-def _column(column: Column, bins: ShownBins, scales: list[Scale], most: int, shown: ShownJoint, j: int) -> ColumnCuts:
+def _cuts_of(column: Column, bins: ShownBins, scales: list[Scale], most: int, shown: ShownJoint, j: int) -> ColumnCuts:
     if column.is_categorical:
         return ColumnCuts(bins, np.empty(0), np.empty(0, int), len(column.levels))
     cuts = _finer(column, bins.cuts, scales, most)
@@ -94,7 +94,7 @@ def _finer(column: Column, cuts: np.ndarray, scales: list[Scale], most: int) -> 
     """About ``most`` more cuts: cells of a grid, or ends of codes, point masses, heavy segments, even steps."""
     n_cells = round((cuts[-1] - cuts[0]) / column.step) if column.step > 0.0 else most + 1
     if n_cells <= most:
-        return _merged(column, cuts, cuts[0] + column.step * np.arange(1, n_cells))
+        return _merged_cuts(column, cuts, cuts[0] + column.step * np.arange(1, n_cells))
     place, weight = [np.empty(0)], [np.empty(0)]
     for scale in scales:
         inner, share = _inner_places(scale)
@@ -107,26 +107,26 @@ def _finer(column: Column, cuts: np.ndarray, scales: list[Scale], most: int) -> 
         place.append(np.concatenate([np.nextafter(column.atoms, -np.inf), np.array(column.atoms)]))
         weight.append(np.full(2 * len(column.atoms), np.inf))
     heaviest = _heaviest_places(np.concatenate(place), np.concatenate(weight), cuts, max(most - len(cuts), 0))
-    found = _merged(column, cuts, heaviest)
+    found = _merged_cuts(column, cuts, heaviest)
     if len(found) >= min(EVEN, most):
         return found
     even = np.linspace(cuts[0], cuts[-1], min(EVEN, most))[1:-1]
     if column.step > 0.0:
         even = np.unique(cuts[0] + np.rint((even - cuts[0]) / column.step) * column.step)
-    return _merged(column, found, even[: most - len(found)])
+    return _merged_cuts(column, found, even[: most - len(found)])
 
 
-def _pieces(scale: Scale) -> np.ndarray:
+def _n_pieces(scale: Scale) -> np.ndarray:
     """Pieces of each segment whose masses may be spread evenly with an error of at most `CURVED` of its code, (S,)."""
     decay = np.nan_to_num(np.abs(scale.rate) * distance(scale.hi, scale.lo))
     return np.maximum(np.ceil(np.sqrt(scale.share * np.tanh(0.25 * decay) / (2.0 * CURVED))), 1.0).astype(int)
 
 
 def _inner_places(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Places where `_pieces` of segments meet, and the share of a piece: quantiles of the density's square root."""
+    """Places where `_n_pieces` of segments meet, and the share of a piece: quantiles of the density's square root."""
     # The error of an even spread over a width h is h^2/8 times the slope of the density, which is proportional to
     # exp(-rate x): it is the same in all pieces if h is proportional to exp(rate x / 2).
-    n = _pieces(scale)
+    n = _n_pieces(scale)
     segment = np.repeat(np.arange(len(n)), n - 1)
     part = np.concatenate([np.arange(1, m) / m for m in n.tolist()]) if len(n) else np.empty(0)
     place = point_at(scale.lo[segment], scale.hi[segment], 0.5 * scale.rate[segment], part)
@@ -142,7 +142,7 @@ def _heaviest_places(place: np.ndarray, weight: np.ndarray, cuts: np.ndarray, n:
     return place[np.argsort(-weight[order][first], kind="stable")[:n]]
 
 
-def _merged(column: Column, cuts: np.ndarray, more: np.ndarray) -> np.ndarray:
+def _merged_cuts(column: Column, cuts: np.ndarray, more: np.ndarray) -> np.ndarray:
     """All of these ascending; ends of cells that are equal but for rounding are one."""
     near = np.searchsorted(cuts, more)
     gap = np.minimum(more - cuts[np.maximum(near - 1, 0)], cuts[np.minimum(near, len(cuts) - 1)] - more)

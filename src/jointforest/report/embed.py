@@ -120,7 +120,7 @@ def _fitting(shown: ShownJoint) -> tuple[int, dict[str, Any]] | None:
     """Bits and what is written of a joint with as many bits as fit; None if it does not fit, or is of another kind."""
     if not _is_plain(shown):
         return None
-    if _numbers(shown.joint.distribution) > MOST_NUMBERS:
+    if _n_numbers(shown.joint.distribution) > MOST_NUMBERS:
         return None
     for bits in BITS:
         written = _written(shown, bits)
@@ -129,7 +129,7 @@ def _fitting(shown: ShownJoint) -> tuple[int, dict[str, Any]] | None:
     return None
 
 
-def _numbers(distribution: Distribution) -> int:
+def _n_numbers(distribution: Distribution) -> int:
     """About how many numbers the tables of a distribution hold."""
     total = 0
     for component in distribution.components:
@@ -227,13 +227,13 @@ def _hidden_part(
         cut, code, share = code_shares(scale, column, one.bins.cuts)
         places = {"cut": packer.array(cut, "u2"), "code": packer.array(code, "u2"), "share": packer.array(share, "f4")}
         codes.append({"n": scale.n_codes, "cuts": one.n} | places)
-    trees = [_tree(tree, packer, bits) for tree in hidden.trees]
+    trees = [_packed_tree(tree, packer, bits) for tree in hidden.trees]
     for tree, log_weight in zip(trees, hidden.log_weight.tolist(), strict=True):
         tree["log_weight"] = log_weight
     return {"kind": "hidden", "codes": codes, "trees": trees}
 
 
-def _tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
+def _packed_tree(tree: TreeTables, packer: Packer, bits: int) -> dict[str, Any]:
     """A tree, and where its tables are: of each node transition, emission, and shares of missing cells."""
     blank = tree.blank or tuple(np.zeros(n) for n in tree.n_states.tolist())
     return {
@@ -399,11 +399,11 @@ def random_pieces(shown: ShownJoint, n: int = N_PIECES, seed: int = 0) -> list[l
 def _piece(shown: ShownJoint, x: np.ndarray, other: np.ndarray, rng: np.random.Generator) -> list[dict[str, Any]]:
     d = len(shown.columns)
     places = sorted(rng.choice(d, min(int(rng.integers(1, _MOST_COLUMNS + 1)), d), replace=False).tolist())
-    said = [_condition(shown.columns[j], shown.bins[j], x[j], other[j], rng) | {"column": j} for j in places]
+    said = [_drawn_on(shown.columns[j], shown.bins[j], x[j], other[j], rng) | {"column": j} for j in places]
     return [condition for condition in said if len(condition) > 1]
 
 
-def _condition(column: Column, bins: ShownBins, x: float, other: float, rng: np.random.Generator) -> dict[str, Any]:
+def _drawn_on(column: Column, bins: ShownBins, x: float, other: float, rng: np.random.Generator) -> dict[str, Any]:
     """A condition that the value x satisfies, none of a cell that a rule makes missing; ``other`` is another value."""
     if np.isnan(x) or np.isnan(other):
         return {}
@@ -416,7 +416,7 @@ def _condition(column: Column, bins: ShownBins, x: float, other: float, rng: np.
         k = int(np.clip(np.searchsorted(edges, x) - 1, 0, len(edges) - 2))
         low, high = edges[k] + half, edges[k + 1] - half
     else:
-        low, high = (_rounded(column, edges, end) for end in sorted((x, other)))
+        low, high = (_dragged(column, edges, end) for end in sorted((x, other)))
     ends = [None if kind == 2 else low, None if kind == 3 else high]
     if ends[0] is not None and ends[0] - half <= edges[0]:
         ends[0] = None
@@ -428,7 +428,7 @@ def _condition(column: Column, bins: ShownBins, x: float, other: float, rng: np.
     return {"low": numbers[0], "high": numbers[1]}
 
 
-def _rounded(column: Column, edges: np.ndarray, x: float) -> float:
+def _dragged(column: Column, edges: np.ndarray, x: float) -> float:
     """An end of an interval as a drag gives it: on the grid of the column, or on one of `_STEPS` steps."""
     if column.step > 0.0:
         return column.center + round((x - column.center) / column.step) * column.step

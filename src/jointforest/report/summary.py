@@ -39,24 +39,24 @@ def summary(
     """How faithful the joint is, what the table is, what depends on what, what is unusual, what to look at."""
     return [
         _faithful(fidelity),
-        _table(schema, n_rows),
-        _dependence(depends, target),
+        _table_in_words(schema, n_rows),
+        _dependence_in_words(depends, target),
         _unusual(unusual),
-        _notes(reading),
+        _notes_in_words(reading),
     ]
 
 
-def _table(schema: Schema, n_rows: float) -> str:
+def _table_in_words(schema: Schema, n_rows: float) -> str:
     n_levels = sum(column.is_categorical for column in schema.columns)
     n_dates = sum(column.kind == "datetime" for column in schema.columns)
     n_numbers = len(schema.columns) - n_levels - n_dates
     kinds = [(n_numbers, "numbers"), (n_levels, "levels"), (n_dates, "dates")]
     said = _listed([f"{n} with {what}" for n, what in kinds if n])
     of = f"a table of {n_rows:,.0f} rows" if n_rows else "a table"
-    return f"This report describes {of} with {_count(len(schema.columns), 'column')}: {said}."
+    return f"This report describes {of} with {_count_in_words(len(schema.columns), 'column')}: {said}."
 
 
-def _dependence(depends: Dependence | None, target: str | None) -> str:
+def _dependence_in_words(depends: Dependence | None, target: str | None) -> str:
     if depends is None:
         return "The table has a single column, so nothing depends on anything."
     if target is not None:
@@ -102,7 +102,7 @@ def _unusual(unusual: list[dict[str, Any]] | None) -> str:
     )
 
 
-def _notes(reading: Sequence[ColumnReading]) -> str:
+def _notes_in_words(reading: Sequence[ColumnReading]) -> str:
     notes = [(column.name, note) for column in reading for note in column.notes]
     if not notes:
         return "All columns were taken as they are."
@@ -115,7 +115,7 @@ def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _count(n: int, what: str) -> str:
+def _count_in_words(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
@@ -175,9 +175,9 @@ def columns(shown: ShownJoint, X: np.ndarray | None) -> list[dict[str, Any]]:
     found = []
     for j, (column, bins, one) in enumerate(zip(shown.columns, shown.bins, answer, strict=True)):
         rows = None if X is None else shares_of_rows(X[:, j], column, bins.edges)
-        about = {"name": column.name, "kind": column.kind, "missing": _shares(one["missing"], X, j)}
+        about = {"name": column.name, "kind": column.kind, "missing": _missing_in_words(one["missing"], X, j)}
         mass = np.array(one["mass"])
-        found.append(about | (_levels if column.is_categorical else _numbers)(column, bins, one, mass, rows))
+        found.append(about | (_level_bars if column.is_categorical else _of_num)(column, bins, one, mass, rows))
     return found
 
 
@@ -186,7 +186,7 @@ def encoded(shown: ShownJoint, frame: Any) -> np.ndarray:
     return encode(shown.joint.schema, frame)[0]
 
 
-def _levels(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+def _level_bars(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
     order = np.argsort(-mass, kind="stable") if len(mass) > _MOST_LEVELS else np.arange(len(mass))
     some = order[:_MOST_LEVELS].tolist()
     bars = [_bar(str(column.levels[k]), mass[k], None if rows is None else rows[k]) for k in some]
@@ -207,7 +207,7 @@ def _bar(label: str, share: float, rows: float | None) -> dict[str, Any]:
     }
 
 
-def _numbers(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
+def _of_num(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
     first, last = float(bins.edges[0]), float(bins.edges[-1])
     mean, low, high = (
         math.nan if one[key] is None else from_shown(column, one[key]) for key in ("mean", "low", "high")
@@ -234,7 +234,7 @@ def _numbers(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: 
     }
 
 
-def _shares(missing: float | None, X: np.ndarray | None, j: int) -> str | None:
+def _missing_in_words(missing: float | None, X: np.ndarray | None, j: int) -> str | None:
     """How often the cell is missing, in words."""
     rows = 0.0 if X is None else float(np.isnan(X[:, j]).mean())
     if not missing and not rows:
@@ -292,7 +292,7 @@ def matrix(found: Dependence) -> list[dict[str, Any]] | None:
     if len(columns) > MOST_IN_MATRIX:
         return None
     return [
-        {"name": found.names[i], "cells": [None if i == j else _cell(found, i, j) for j in columns]} for i in columns
+        {"name": found.names[i], "cells": [None if i == j else _tile(found, i, j) for j in columns]} for i in columns
     ]
 
 
@@ -314,7 +314,7 @@ def arcs(found: Dependence) -> dict[str, Any]:
             {
                 "d": f"M{_WIDE} {at[i]:g}C{reach:g} {at[i]:g} {reach:g} {at[j]:g} {_WIDE} {at[j]:g}",
                 "width": f"{max(1.0, _THICK * bits / most):.2f}",
-                "title": f"{found.names[a]} and {found.names[b]}: {_bits(found, a, b)}",
+                "title": f"{found.names[a]} and {found.names[b]}: {_in_bits(found, a, b)}",
             }
         )
     names = [found.names[some[k]] for k in drawn.order]
@@ -328,7 +328,7 @@ def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
     return [
         {
             "name": found.names[i],
-            "bits": _bits(found, i, j),
+            "bits": _in_bits(found, i, j),
             "strength": f"{found.strength[i, j]:.2f}",
             "width": f"{100 * found.strength[i, j]:.1f}",
         }
@@ -337,11 +337,11 @@ def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
     ]
 
 
-def _bits(found: Dependence, i: int, j: int) -> str:
+def _in_bits(found: Dependence, i: int, j: int) -> str:
     beside = "" if found.rows is None else f" (table {found.rows[i, j]:.2f})"
     return f"{found.bits[i, j]:.2f} bits{beside}"
 
 
-def _cell(found: Dependence, i: int, j: int) -> dict[str, str]:
+def _tile(found: Dependence, i: int, j: int) -> dict[str, str]:
     strength = float(found.strength[i, j])
-    return {"text": f"{strength:.2f}".lstrip("0"), "tone": f"q{round(10 * strength)}", "title": _bits(found, i, j)}
+    return {"text": f"{strength:.2f}".lstrip("0"), "tone": f"q{round(10 * strength)}", "title": _in_bits(found, i, j)}

@@ -119,7 +119,7 @@ def write_report(joint: Any, path: str | os.PathLike[str], wanted: WantedSection
 def report_text(joint: Any, wanted: WantedSections) -> str:
     """The report as HTML."""
     data, holdout, target, examples, title = wanted
-    _check(joint, wanted)
+    _check_wanted(joint, wanted)
     title = "joint" if title is None else title
     shown = ShownJoint(joint, title)
     X = None if data is None else encoded(shown, data)
@@ -132,7 +132,7 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
         wire(found, title, size(joint) if found.is_itself else f"a smaller joint of {size(found.shown.joint)}"),
         title=title,
         size=size(joint),
-        source=_source(found),
+        source=_source_in_words(found),
         summary=summary(joint.schema, joint.schema.n_rows, depends, target, faithful, unusual, reading),
         facts=facts(joint),
         reading=reading,
@@ -156,7 +156,7 @@ def _figures(found: Fidelity) -> dict[str, Any]:
     return {"judged": judged(found), "sections": sections(found), "notes": found.notes}
 
 
-def _check(joint: Any, wanted: WantedSections) -> None:
+def _check_wanted(joint: Any, wanted: WantedSections) -> None:
     """See that what is wanted can be had."""
     check_number("examples", wanted.examples, 0, whole=True, text="a whole number of rows, 0 or more")
     if wanted.target is not None:
@@ -168,7 +168,7 @@ def _check(joint: Any, wanted: WantedSections) -> None:
         raise TypeError(f"title: expected a text or None, got {type(wanted.title).__name__}")
 
 
-def _source(found: Embedded) -> str:
+def _source_in_words(found: Embedded) -> str:
     """Where the answers of the page come from, and how far they are from the joint's."""
     measured = ""
     if found.errors is not None:

@@ -28,6 +28,11 @@ class KeptResults:
         return kept[0]
 
 
+def divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a / b, 0 where b is not positive."""
+    return np.asarray(np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0.0))
+
+
 def ranges(first: np.ndarray, count: np.ndarray) -> np.ndarray:
     """The numbers ``first[k], ..., first[k] + count[k] - 1`` of every k, one after the other."""
     return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())

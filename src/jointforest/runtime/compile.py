@@ -21,13 +21,36 @@ _making = threading.RLock()
 """Held while numba's function is made: two threads would make two of them, and compile both."""
 
 
-class Entry:
-    """A kernel that Python calls."""
+class _Kernel:
+    """A function that numba compiles when it is first needed."""
+
+    made_by = ""
+    """The function of `compiler` that makes it."""
 
     def __init__(self, function: Callable) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
         self._compiled: Any = None
+
+    @property
+    def compiled(self) -> Any:
+        """Numba's function."""
+        with _making:
+            if self._compiled is None:
+                self._compiled = getattr(compiler(), self.made_by)(self.py_func)
+            return self._compiled
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError(f"{self.py_func.__qualname__} is not callable: it is a kernel, which only kernels call")
+
+
+class Entry(_Kernel):
+    """A kernel that Python calls."""
+
+    made_by = "entry"
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__(function)
         self._run: Callable = self._first_call
 
     def __call__(self, *arguments: Any) -> Any:
@@ -37,33 +60,11 @@ class Entry:
         self._run = self.compiled
         return self._run(*arguments)
 
-    @property
-    def compiled(self) -> Any:
-        """Numba's function."""
-        with _making:
-            if self._compiled is None:
-                self._compiled = compiler().entry(self.py_func)
-            return self._compiled
 
-
-class Kernel:
+class Kernel(_Kernel):
     """A kernel that only kernels call."""
 
-    def __init__(self, function: Callable) -> None:
-        functools.update_wrapper(self, function)
-        self.py_func = function
-        self._compiled: Any = None
-
-    def __call__(self, *arguments: Any) -> Any:
-        raise TypeError(f"{self.py_func.__qualname__} is not callable: it is a kernel, which only kernels call")
-
-    @property
-    def compiled(self) -> Any:
-        """Numba's function."""
-        with _making:
-            if self._compiled is None:
-                self._compiled = compiler().kernel(self.py_func)
-            return self._compiled
+    made_by = "kernel"
 
     @property
     def _numba_type_(self) -> Any:

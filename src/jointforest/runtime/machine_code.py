@@ -107,13 +107,13 @@ def _describe_function(function: Any, functions: dict[int, str]) -> None:
     functions[id(function)] = ""  # it may call itself
     code = function.__code__
     words = [f"{function.__module__}.{function.__qualname__}", _describe_code(code), repr(function.__defaults__)]
-    outside = [(name, function.__globals__.get(name)) for name in _names(code)]
+    outside = [(name, function.__globals__.get(name)) for name in _names_in_code(code)]
     if function.__closure__:
         outside += zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__), strict=True)
     for name, value in outside:
         if isinstance(value, ModuleType):
             words.append(f"{name} is {value.__name__}")
-            members: list[Any] = [getattr(value, attribute, None) for attribute in _names(code)]
+            members: list[Any] = [getattr(value, attribute, None) for attribute in _names_in_code(code)]
             for kernel in (member for member in members if _is_kernel(member)):
                 _describe_function(kernel.py_func, functions)
         elif _is_kernel(value):
@@ -128,12 +128,12 @@ def _is_kernel(value: Any) -> bool:
     return isinstance(getattr(value, "py_func", None), FunctionType)
 
 
-def _names(code: CodeType) -> list[str]:
+def _names_in_code(code: CodeType) -> list[str]:
     """The names of globals and attributes in code and the functions inside it."""
     names = dict.fromkeys(code.co_names)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            names |= dict.fromkeys(_names(inner))
+            names |= dict.fromkeys(_names_in_code(inner))
     return list(names)
 
 

@@ -31,12 +31,12 @@ def bar(total: float, what: str = "") -> Iterator[Steps]:
     """A function that takes the number of steps done, 1 by default, of ``total`` steps."""
     # Work within work that has a bar moves that bar if it is a `part` of it, and has none of its own.
     if total < 2 or not (_is_terminal() or _is_notebook()):
-        yield _nothing
+        yield _no_step
         return
     if not _outermost.acquire(blocking=False):
         outer = _working[-1] if _working else None
         room = outer.take_room() if outer is not None else 0.0
-        yield (lambda n=1: outer.step(room * n / total)) if outer is not None and room > 0.0 else _nothing
+        yield (lambda n=1: outer.step(room * n / total)) if outer is not None and room > 0.0 else _no_step
         return
     shown = _Bar(total, what)
     _working.append(shown)
@@ -131,5 +131,5 @@ def _is_notebook() -> bool:
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
-def _nothing(n: float = 1) -> None:
+def _no_step(n: float = 1) -> None:
     pass

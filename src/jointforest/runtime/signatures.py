@@ -32,21 +32,21 @@ RecordType = Callable[[type, tuple[types.Type, ...]], types.Type]
 
 def text_of(signature: Iterable[types.Type]) -> str:
     """The types of arguments, such as ``float64[:, ::1], int64``."""
-    return ", ".join(map(_text, signature))
+    return ", ".join(map(_type_text, signature))
 
 
-def _text(of: types.Type) -> str:
+def _type_text(of: types.Type) -> str:
     if isinstance(of, types.Array):
         dimensions = [":"] * of.ndim
         if of.layout in "CF":
             dimensions[-1 if of.layout == "C" else 0] = "::1"
-        text = f"{_text(of.dtype)}[{', '.join(dimensions)}]"
+        text = f"{_type_text(of.dtype)}[{', '.join(dimensions)}]"
         text = text if of.mutable else f"readonly({text})"
         return text if of.aligned else f"unaligned({text})"
     if hasattr(of, "cls"):  # a record
         return f"{of.cls.__module__}.{of.cls.__qualname__}({text_of(of.fields)})"
     if isinstance(of, types.Tuple | types.UniTuple):
-        return f"({''.join(f'{_text(one)}, ' for one in of.types)})"
+        return f"({''.join(f'{_type_text(one)}, ' for one in of.types)})"
     return of.name
 
 
@@ -114,7 +114,7 @@ def write_list(listed: Listed) -> str:
 
     def named(of: types.Type) -> str:
         if not hasattr(of, "cls"):
-            return _text(of)
+            return _type_text(of)
         full = f"{of.cls.__module__}.{of.cls.__qualname__}({', '.join(map(named, of.fields))})"
         if full not in names:
             same = sum(name.rstrip("0123456789_") == of.cls.__name__ for name in names.values())

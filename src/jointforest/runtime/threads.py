@@ -33,13 +33,13 @@ _limit: ContextVar[int | None] = ContextVar("threads", default=None)
 def n_threads() -> int:
     """Number of threads that the current call may use; all cores outside of public calls."""
     limit = _limit.get()
-    return _asked(-1) if limit is None else limit
+    return _n_threads(-1) if limit is None else limit
 
 
 @contextlib.contextmanager
 def use_jobs(n_jobs: int | None) -> Iterator[None]:
     """Set the number of threads of the code inside; a nested call never gets more threads than the outer one."""
-    asked, outer = _asked(n_jobs), _limit.get()
+    asked, outer = _n_threads(n_jobs), _limit.get()
     token = _limit.set(asked if outer is None else min(asked, outer))
     try:
         yield
@@ -59,7 +59,7 @@ def threaded(method: F) -> F:
     return cast(F, call)
 
 
-def _asked(n_jobs: Any) -> int:
+def _n_threads(n_jobs: Any) -> int:
     """Number of threads for scikit-learn's ``n_jobs`` (None is 1, -1 all cores, -2 all but one)."""
     if n_jobs is None:
         return 1

@@ -420,7 +420,7 @@ def test_oob_rows_were_not_drawn(frame: pd.DataFrame, monkeypatch: pytest.Monkey
     ids=str,
 )
 def test_settings_give_models_that_pass_their_checks(frame: pd.DataFrame, settings: dict) -> None:
-    from jointforest.models.box_forest.check import check_forest
+    from jointforest.models.box_forest.files import check_forest
 
     forest = jf.AdversarialForest(**({"n_estimators": 3, "random_state": 0} | settings)).fit(frame)
     model = forest.joint_.distribution.forest

@@ -23,11 +23,11 @@ from jointforest.data.batches import batches_of, known_rows
 from jointforest.data.frames import read
 from jointforest.data.sample_rows import row_keys
 from jointforest.learners.batches import sample as sampling
-from jointforest.learners.batches.passes import fold_of
+from jointforest.learners.batches.sample import fold_of
 from jointforest.learners.generative import base as generative
 from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.joint_tree import joint_tree
-from jointforest.models.box_forest.check import check_forest
+from jointforest.models.box_forest.files import check_forest
 from jointforest.models.hidden_tree.files import check_hidden
 
 pytestmark = pytest.mark.filterwarnings("ignore:the joint has lost")

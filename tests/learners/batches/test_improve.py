@@ -9,8 +9,7 @@ import pandas as pd
 
 import jointforest as jf
 from jointforest.learners.batches.improve import improve
-from jointforest.learners.batches.passes import Pass
-from jointforest.learners.batches.sample import Weights
+from jointforest.learners.batches.sample import Pass, Weights
 
 from .test_fit_batches import table
 

@@ -15,8 +15,7 @@ import jointforest as jf
 from jointforest.data.cells import joined, taken
 from jointforest.data.frames import read
 from jointforest.data.sample_rows import row_keys
-from jointforest.learners.batches.passes import fold_of
-from jointforest.learners.batches.sample import batch_cells, prepared, take_sample
+from jointforest.learners.batches.sample import batch_cells, fold_of, prepared, take_sample
 from jointforest.learners.generative import base as generative
 from jointforest.learners.hidden_tree import hidden_tree_forest
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 import jointforest as jf
 from jointforest.data.frames import read
 from jointforest.data.sample_rows import row_keys
-from jointforest.learners.batches.passes import Pass
-from jointforest.learners.batches.sample import Weights, take_weighed
-from jointforest.models.box_forest.check import check_forest
+from jointforest.learners.batches.sample import Pass, Weights, take_weighed
+from jointforest.models.box_forest.files import check_forest
 
 from .test_fit_batches import FewRows, batches, table
 

@@ -26,7 +26,7 @@ from sklearn.utils import get_tags
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.data.frames import encode
-from jointforest.models.box_forest.check import check_forest
+from jointforest.models.box_forest.files import check_forest
 from jointforest.models.box_forest.posterior import tree_answers
 
 from ...box_answers import cdf

@@ -21,7 +21,7 @@ from pyarrow import parquet
 import jointforest as jf
 from jointforest.data.frames import read
 from jointforest.data.sample_rows import row_keys
-from jointforest.learners.batches.passes import Pass
+from jointforest.learners.batches.sample import Pass
 from jointforest.learners.history import history_forest
 from jointforest.learners.history import history_forest as sampling
 

@@ -38,7 +38,7 @@ from jointforest.learners.joint_tree.grow import (
 )
 from jointforest.learners.joint_tree.joint_tree import judging
 from jointforest.learners.joint_tree.split_kernels import count_groups, list_groups, partition
-from jointforest.models.box_forest.check import check_forest
+from jointforest.models.box_forest.files import check_forest
 
 from ...compiled import compiled
 from ..adversarial.test_adversarial import assert_same_joint

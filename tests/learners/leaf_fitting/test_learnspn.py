@@ -18,7 +18,7 @@ from jointforest.learners.leaf_fitting.learnspn import (
     Product,
     SpnRows,
     SpnSettings,
-    Sum,
+    SumNode,
     class_components,
     multiplied_out,
     spn_circuits,
@@ -79,7 +79,7 @@ def check(circuits: dict[int, Node], leaf_of: np.ndarray, weight: np.ndarray, d:
     for leaf, circuit in circuits.items():
         own = np.flatnonzero((leaf_of == leaf) & (weight > 0)).tolist()
         assert len(own) >= max(spn.min_samples, 2 * spn.min_rows)
-        assert any(isinstance(node, Sum) for node in nodes_of(circuit))
+        assert any(isinstance(node, SumNode) for node in nodes_of(circuit))
         assert cells(circuit) == {(i, j) for i in own for j in range(d)}
         for node in nodes_of(circuit):
             rows = {i for i, _ in cells(node)}
@@ -88,7 +88,7 @@ def check(circuits: dict[int, Node], leaf_of: np.ndarray, weight: np.ndarray, d:
             if isinstance(node, Product):
                 kinds = [type(child) for child in node.children]
                 assert len(kinds) > 1 and kinds.count(Factors) <= 1 and Product not in kinds
-            elif isinstance(node, Sum):
+            elif isinstance(node, SumNode):
                 parts = [{i for i, _ in cells(child)} for child in node.children]
                 assert min(map(len, parts)) >= spn.min_rows
                 shares = np.array([weight[list(part)].sum() for part in parts]) / weight[list(rows)].sum()
@@ -101,7 +101,7 @@ def value(node: Node, factors: list[Node], of_cell: np.ndarray) -> float:
         f = next(k for k, one in enumerate(factors) if one is node)
         return float(of_cell[f][node.columns].prod())
     below = np.array([value(child, factors, of_cell) for child in node.children])
-    return float(np.exp(node.log_weight) @ below if isinstance(node, Sum) else below.prod())
+    return float(np.exp(node.log_weight) @ below if isinstance(node, SumNode) else below.prod())
 
 
 def check_components(circuit: Node, d: int, rng: np.random.Generator) -> None:
@@ -237,7 +237,7 @@ def test_independent_groups_become_a_product() -> None:
     assert isinstance(circuit, Product)
     scopes = [sorted({j for _, j in cells(child)}) for child in circuit.children]
     assert scopes == [[0, 3], [1, 4], [2]]
-    assert [type(child) for child in circuit.children] == [Sum, Sum, Factors]
+    assert [type(child) for child in circuit.children] == [SumNode, SumNode, Factors]
 
 
 def test_products_of_too_many_components(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +262,7 @@ def test_clusters_become_a_sum(missing: float) -> None:
     X[:, 3] = np.where(rng.random(300) < 0.1, ~cluster, cluster)
     X[:, :3][rng.random((300, 3)) < missing] = np.nan
     circuit = learn(layout([0, 0, 0, 2]), X)[0]
-    assert [type(node) for node in nodes_of(circuit)] == [Sum, Factors, Factors]
+    assert [type(node) for node in nodes_of(circuit)] == [SumNode, Factors, Factors]
     first = {i for i, _ in cells(nodes_of(circuit)[1])}
     wrong = np.mean([(i in first) != cluster[i] for i in range(300)])
     assert min(wrong, 1 - wrong) < 0.01
@@ -274,9 +274,9 @@ def test_the_class_apart_is_in_a_factor_of_the_root() -> None:
     X[:, 2] = X[:, 0] > 0
     circuit = learn(layout([0, 0, 2]), X, apart=(2,))[0]
     assert isinstance(circuit, Product)
-    assert [type(child) for child in circuit.children] == [Sum, Factors]
+    assert [type(child) for child in circuit.children] == [SumNode, Factors]
     assert circuit.children[1].columns.tolist() == [2] and not any(j == 2 for _, j in cells(circuit.children[0]))
-    assert isinstance(learn(layout([0, 0, 2]), X)[0], Sum)
+    assert isinstance(learn(layout([0, 0, 2]), X)[0], SumNode)
 
 
 def test_independent_columns_need_no_circuit() -> None:

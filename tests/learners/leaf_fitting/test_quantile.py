@@ -20,7 +20,7 @@ from jointforest.learners.leaf_fitting.fit import Settings as LeafSettings
 from jointforest.learners.leaf_fitting.fit import fit_tree, leaf_sums, prepare_table
 from jointforest.learners.leaf_fitting.quantile import cdfs, column_resolution, leaf_cdfs, values_of_rows, with_cdfs
 from jointforest.learners.leaf_fitting.quantile_kernels import Samples
-from jointforest.models.box_forest.check import check_forest
+from jointforest.models.box_forest.files import check_forest
 from jointforest.models.box_forest.leaves.table import PIECES, pieces_of_slot
 from jointforest.models.box_forest.structure import Forest, Trees
 

@@ -10,8 +10,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.models.box_forest import rake as raking
-from jointforest.models.box_forest.check import check_forest
 from jointforest.models.box_forest.condition import ColumnParts, joined_parts
+from jointforest.models.box_forest.files import check_forest
 
 
 def skewed(n: int, seed: int) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import jointforest as jf
-from jointforest.models.box_forest import check as _validate
+from jointforest.models.box_forest import files as _validate
 from jointforest.models.box_forest.condition import condition, marginalize
 from jointforest.models.box_forest.posterior import log_density, sample, tree_log_density
 from jointforest.models.box_forest.structure import Forest

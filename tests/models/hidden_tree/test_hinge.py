@@ -9,13 +9,13 @@ from jointforest.models.hidden_tree.hinge import (
     AtHinge,
     CodeRuns,
     LastPart,
+    LinkedSum,
     Part,
     RunsAtHinge,
     ShortParts,
     last_of,
     listed_by,
 )
-from jointforest.models.hidden_tree.linked_sum import LinkedSum
 
 from ...oracle.linked_sum import answers
 

@@ -43,28 +43,28 @@ def cells(data: pa.ChunkedArray, name: str, dtype: str) -> ColumnCells:
         labels = joined.dictionary.to_pylist() if kind is not None else joined.dictionary.to_numpy(False).tolist()
         return coded(dtype, codes, labels, kind is not None, kind is not None and kind.ordered)
     if pa.types.is_boolean(kind):
-        return numbers("boolean", dtype, _floats(data.cast(pa.uint8())))
+        return numbers("boolean", dtype, _arrow_floats(data.cast(pa.uint8())))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return numbers("integer" if pa.types.is_integer(kind) else "number", dtype, _floats(data))
+        return numbers("integer" if pa.types.is_integer(kind) else "number", dtype, _arrow_floats(data))
     if pa.types.is_date32(kind):
-        return _moments(data.cast(pa.int32()), dtype, 1 / 86400)
+        return _arrow_ticks(data.cast(pa.int32()), dtype, 1 / 86400)
     if pa.types.is_date64(kind):
-        return _moments(data, dtype, 1000)
+        return _arrow_ticks(data, dtype, 1000)
     if pa.types.is_timestamp(kind):
-        return _moments(data, dtype, PER_SECOND[kind.unit])
+        return _arrow_ticks(data, dtype, PER_SECOND[kind.unit])
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
         whole = data.cast(pa.int32()) if pa.types.is_time32(kind) else data.cast(pa.int64())
-        return numbers("number", dtype, _floats(whole) / PER_SECOND[kind.unit])
+        return numbers("number", dtype, _arrow_floats(whole) / PER_SECOND[kind.unit])
     raise unsupported(name, str(kind), "turn it into numbers, text or a dictionary")
 
 
-def _floats(data: pa.ChunkedArray) -> np.ndarray:
+def _arrow_floats(data: pa.ChunkedArray) -> np.ndarray:
     values = np.asarray(pc.cast(data, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
     # the cast from decimals does not always give the nearest float
     return np.round(values, data.type.scale) if pa.types.is_decimal(data.type) and data.type.scale < 16 else values
 
 
-def _moments(data: pa.ChunkedArray, dtype: str, per_second: float) -> ColumnCells:
+def _arrow_ticks(data: pa.ChunkedArray, dtype: str, per_second: float) -> ColumnCells:
     missing = pc.is_null(data).to_numpy()
     return ticks(dtype, pc.fill_null(data.cast(pa.int64()), 0).to_numpy(), missing, per_second)
 

@@ -21,10 +21,10 @@ def read(array: np.ndarray) -> cells.FrameReader:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError("masked arrays are not supported; use array.filled(numpy.nan)")
     names = [f"x{j}" for j in range(array.shape[1])]
-    return cells.FrameReader("numpy", names, len(array), lambda name: _cells(array[:, int(name[1:])], name))
+    return cells.FrameReader("numpy", names, len(array), lambda name: _numpy_cells(array[:, int(name[1:])], name))
 
 
-def _cells(column: np.ndarray, name: str) -> cells.ColumnCells:
+def _numpy_cells(column: np.ndarray, name: str) -> cells.ColumnCells:
     dtype, kind = str(column.dtype), column.dtype.kind
     if kind in "iufb":
         sort = {"b": "boolean", "f": "number"}.get(kind, "integer")
@@ -40,13 +40,13 @@ def _cells(column: np.ndarray, name: str) -> cells.ColumnCells:
         labels, codes = np.unique(column, return_inverse=True)
         return cells.coded("<U" if kind == "U" else dtype, codes, [str(label) for label in labels])
     if kind == "O":
-        return _objects(column, name)
+        return _numpy_objects(column, name)
     if kind == "m" and np.datetime_data(column.dtype)[0] in ("D", "h", "m", *PER_SECOND):
         return cells.numbers("number", dtype, column / np.timedelta64(1, "s"))
     raise cells.unsupported(name, f"a numpy array of type {dtype}", "use numbers, text, booleans or datetime64")
 
 
-def _objects(column: np.ndarray, name: str) -> cells.ColumnCells:
+def _numpy_objects(column: np.ndarray, name: str) -> cells.ColumnCells:
     missing = np.array([cells.absent(value) for value in column], dtype=bool)
     known = column[~missing].tolist()
     if not known:
@@ -55,7 +55,7 @@ def _objects(column: np.ndarray, name: str) -> cells.ColumnCells:
     is_text = all(isinstance(value, str) for value in known)
     is_range = np.array([not is_text and cells.is_interval(value) for value in column], dtype=bool)
     if is_range.any():
-        others = _objects(np.where(is_range, np.nan, column), name)
+        others = _numpy_objects(np.where(is_range, np.nan, column), name)
         return cells.with_intervals(others, column, is_range)
     if is_text or cells.is_mixed(known):
         place = {label: code for code, label in enumerate(dict.fromkeys(known))}

@@ -20,10 +20,10 @@ def read(frame: pd.DataFrame) -> cells.FrameReader:
     names = cells.check_names(labels, "use df.columns = df.columns.map(str)")
     label_of = dict(zip(names, frame.columns, strict=True))
     numbered = frozenset(name for name in names if not isinstance(label_of[name], str))
-    return cells.FrameReader("pandas", names, len(frame), lambda name: _cells(frame[label_of[name]], name), numbered)
+    return cells.FrameReader("pandas", names, len(frame), lambda name: _read_as(frame[label_of[name]], name), numbered)
 
 
-def _cells(series: pd.Series, name: str) -> cells.ColumnCells:
+def _read_as(series: pd.Series, name: str) -> cells.ColumnCells:
     dtype = series.dtype
     text = str(dtype)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -84,7 +84,7 @@ def _objects(series: pd.Series, name: str) -> cells.ColumnCells:
     }
     if inferred in sorts:
         sort, described = sorts[inferred]
-        described += _scale(series[~missing]) if inferred == "decimal" else ""
+        described += _most_decimals(series[~missing]) if inferred == "decimal" else ""
         return cells.numbers(sort, f"object[{described}{nan}]", cells.floats(series.to_numpy(), missing))
     if inferred == "date":
         days = series.where(~missing, None).to_numpy().astype("datetime64[D]")
@@ -92,7 +92,7 @@ def _objects(series: pd.Series, name: str) -> cells.ColumnCells:
     if inferred.startswith("datetime"):
         return _datetimes(series, name)
     if inferred in ("timedelta", "period"):  # that is how they come back
-        return _cells(pd.to_timedelta(series) if inferred == "timedelta" else pd.Series(pd.PeriodIndex(series)), name)
+        return _read_as(pd.to_timedelta(series) if inferred == "timedelta" else pd.Series(pd.PeriodIndex(series)), name)
     if inferred == "time":
         return cells.numbers(
             "number", f"object[time{nan}]", np.array([times.span_of(cell) for cell in series.where(~missing, np.nan)])
@@ -111,7 +111,7 @@ def _objects(series: pd.Series, name: str) -> cells.ColumnCells:
     raise cells.unsupported(name, f"an object column that holds {shown}", hint)
 
 
-def _scale(decimals: pd.Series) -> str:
+def _most_decimals(decimals: pd.Series) -> str:
     """The most decimals of some decimal numbers, in brackets; empty if a float does not hold so many."""
     exponents = [cell.as_tuple().exponent for cell in decimals]
     most = max(-exponent if isinstance(exponent, int) else 0 for exponent in exponents)
@@ -130,16 +130,16 @@ def _datetimes(series: pd.Series, name: str) -> cells.ColumnCells:
         raise cells.unsupported(
             name, "an object column of datetimes with several time zones", cells.hint_for("datetime", "")
         )
-    return _cells(moments, name)
+    return _read_as(moments, name)
 
 
 def build(schema: Schema, X: np.ndarray) -> pd.DataFrame:
     """Frame with the schema's columns from numbers and codes (n, d)."""
-    data = {column.label: _array(column, X[:, j]) for j, column in enumerate(schema.columns)}
+    data = {column.label: _pandas_array(column, X[:, j]) for j, column in enumerate(schema.columns)}
     return pd.DataFrame(data, index=pd.RangeIndex(len(X)), copy=False)
 
 
-def _array(column: Column, x: np.ndarray) -> Any:
+def _pandas_array(column: Column, x: np.ndarray) -> Any:
     dtype = column.dtype
     if dtype.endswith("[pyarrow]"):
         arrow = _arrow.array(column, x, dtype.removesuffix("[pyarrow]"))
@@ -148,15 +148,15 @@ def _array(column: Column, x: np.ndarray) -> Any:
         is_ordered = dtype.endswith(", ordered]")
         inner = _index_dtype(dtype[9:-1].removesuffix(", ordered"))
         if isinstance(inner, pd.IntervalDtype):
-            categories = pd.IntervalIndex([_interval(str(level), inner) for level in column.levels], dtype=inner)
+            categories = pd.IntervalIndex([_pandas_interval(str(level), inner) for level in column.levels], dtype=inner)
         else:
             categories = pd.Index(list(column.levels), dtype=inner)
         kind = pd.CategoricalDtype(categories, is_ordered)
         return pd.Categorical.from_codes(restore.codes(x), dtype=kind, validate=False)
-    return _plain(column, x, dtype)
+    return _plain_array(column, x, dtype)
 
 
-def _interval(text: str, dtype: pd.IntervalDtype) -> pd.Interval:
+def _pandas_interval(text: str, dtype: pd.IntervalDtype) -> pd.Interval:
     """The interval that pandas writes as this text."""
     left, _, right = text[1:-1].partition(", ")
     to_end = {"M": pd.Timestamp, "m": pd.Timedelta}.get(dtype.subtype.kind, dtype.subtype.type)
@@ -173,7 +173,7 @@ def _index_dtype(name: str) -> Any:
         raise ValueError(f"unknown dtype {name!r} of categories") from None
 
 
-def _plain(column: Column, x: np.ndarray, dtype: str) -> Any:
+def _plain_array(column: Column, x: np.ndarray, dtype: str) -> Any:
     if dtype.startswith(("str:", "string:")) or dtype in ("str", "string"):
         kind, _, storage = dtype.partition(":")
         string = pd.StringDtype(storage or None, na_value=np.nan) if kind == "str" else pd.StringDtype(storage or None)

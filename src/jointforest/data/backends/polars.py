@@ -15,10 +15,10 @@ from ..times import PER_SECOND, is_span, unit_of, zone_of
 
 def read(frame: pl.DataFrame) -> FrameReader:
     """Take a frame apart."""
-    return FrameReader("polars", list(frame.columns), frame.height, lambda name: _cells(frame[name], name))
+    return FrameReader("polars", list(frame.columns), frame.height, lambda name: _polars_cells(frame[name], name))
 
 
-def _cells(series: pl.Series, name: str) -> ColumnCells:
+def _polars_cells(series: pl.Series, name: str) -> ColumnCells:
     dtype = series.dtype
     if dtype == pl.Null:
         return empty("Null", len(series))

@@ -38,7 +38,7 @@ class Additive(NamedTuple):
         """F (n, A) of rows (n, d) of numbers and codes."""
         out = np.tile(self.base, (len(X), 1))
         for j, (first, stop) in enumerate(zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True)):
-            out += _read(self.point[first:stop], self.effect[first:stop], X[:, j], bool(is_level[j]))
+            out += _effects_at(self.point[first:stop], self.effect[first:stop], X[:, j], bool(is_level[j]))
         return out
 
     def answer(self, X: np.ndarray, is_level: np.ndarray) -> np.ndarray:
@@ -60,7 +60,7 @@ class Additive(NamedTuple):
         return answer
 
 
-def _read(point: np.ndarray, effect: np.ndarray, x: np.ndarray, is_level: bool) -> np.ndarray:
+def _effects_at(point: np.ndarray, effect: np.ndarray, x: np.ndarray, is_level: bool) -> np.ndarray:
     """The effects (n, A) of cells (n,), between points (m,) with these effects (m, A); 0 of missing cells."""
     known = ~np.isnan(x)
     if is_level:
@@ -93,7 +93,7 @@ class AdditiveLearner(NamedTuple):
             return [], None
         trials = [self._fit(rows, FIXED.penalties) for rows, _ in pairs[: FIXED.shape_folds]]
         losses = [
-            [_loss(model.answer(held.X, self.table.is_level), held.y, self.n_classes) for model in models]
+            [_sum_of_losses(model.answer(held.X, self.table.is_level), held.y, self.n_classes) for model in models]
             for models, (_, held) in zip(trials, pairs, strict=False)
         ]
         best = int(np.sum(losses, axis=0).argmin())
@@ -112,20 +112,20 @@ class AdditiveLearner(NamedTuple):
             first = np.unique(rows.y[order], return_index=True)[1]
             order = np.concatenate([order[first], np.delete(order, first)])
         rows = rows.take(order[: FIXED.additive_rows])
-        bases = [_basis(self.table, rows.X[:, j], j) for j in range(rows.X.shape[1])]
+        bases = [_spline_basis(self.table, rows.X[:, j], j) for j in range(rows.X.shape[1])]
         rows = rows.take(np.arange(min(len(rows.y), FIXED.additive_cells // sum(part.shape[1] for _, part in bases))))
-        design = np.hstack([_read(point, part, rows.X[:, j], bool(self.table.is_level[j]))
+        design = np.hstack([_effects_at(point, part, rows.X[:, j], bool(self.table.is_level[j]))
                             for j, (point, part) in enumerate(bases)])  # fmt: skip
         start = np.concatenate([[0], np.cumsum([len(point) for point, _ in bases])])
         ends = np.cumsum([part.shape[1] for _, part in bases])[:-1]
         point, models = np.concatenate([point for point, _ in bases]), []
-        for base, weight in (_classes if self.n_classes else _numbers)(design, rows.y, penalties):
+        for base, weight in (_of_odds if self.n_classes else _of_mean)(design, rows.y, penalties):
             effects = [part @ own for (_, part), own in zip(bases, np.split(weight, ends), strict=True)]
             models.append(Additive(base, start, point, np.concatenate(effects)))
         return models
 
 
-def _basis(table: BoostingTable, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
+def _spline_basis(table: BoostingTable, x: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
     """Points (m,) of a column, and functions (m, c) of mean 0 at them whose weighted sum is its effect."""
     # Of numbers: the number itself, its rank, and a hat at each knot. Of levels: one of each that is frequent, and the
     # rank of ordered ones. Hats are not scaled, so the penalty favours straight lines.
@@ -152,13 +152,13 @@ def _basis(table: BoostingTable, x: np.ndarray, j: int) -> tuple[np.ndarray, np.
             hats, lines = hats[:, :0], lines[:1]
     functions = hats if hats.shape[1] else np.zeros((len(point), 1))
     for line in lines:
-        spread = float(_read(point, line[:, None], known, is_level).std())
+        spread = float(_effects_at(point, line[:, None], known, is_level).std())
         if spread > 0.0:
             functions = np.column_stack([functions, line / spread])
-    return point, functions - _read(point, functions, known, is_level).mean(axis=0)
+    return point, functions - _effects_at(point, functions, known, is_level).mean(axis=0)
 
 
-def _numbers(design: np.ndarray, y: np.ndarray, penalties: tuple[float, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+def _of_mean(design: np.ndarray, y: np.ndarray, penalties: tuple[float, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each penalty, the base (1,) and the coefficients (c, 1) of least penalised squared error."""
     spread, found = float(y.std()) or 1.0, []
     for penalty in penalties:
@@ -167,7 +167,7 @@ def _numbers(design: np.ndarray, y: np.ndarray, penalties: tuple[float, ...]) ->
     return found
 
 
-def _classes(design: np.ndarray, y: np.ndarray, penalties: tuple[float, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+def _of_odds(design: np.ndarray, y: np.ndarray, penalties: tuple[float, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each penalty, the base (K,) and the coefficients (c, K) of least penalised log-loss."""
     if len(np.unique(y)) < 2:
         return [(np.zeros(1), np.zeros((design.shape[1], 1)))] * len(penalties)
@@ -188,7 +188,7 @@ def _quiet(model: Any, design: np.ndarray, y: np.ndarray) -> Any:
         return model.fit(design, y)
 
 
-def _loss(answer: np.ndarray, y: np.ndarray, n_classes: int) -> float:
+def _sum_of_losses(answer: np.ndarray, y: np.ndarray, n_classes: int) -> float:
     """Sum of log-losses, or of squared errors."""
     if not n_classes:
         return float(((answer[:, 0] - y) ** 2).sum())

@@ -146,11 +146,11 @@ def try_shape(
         weight = weights_towards_complete(held.X) if for_complete else np.ones(len(held.y))
         n_iter = len(trials[0].loss) if trials else FIXED.iterations_at_once
         model, ranks = grow_boosting(table, shape, rows, n_classes, n_iter, seed)
-        X, X_held = _numbers(rows.X, ranks), _numbers(held.X, ranks)
-        loss, plain = _losses(model, X_held, held.y, weight, n_classes)
+        X, X_held = _tree_cells(rows.X, ranks), _tree_cells(held.X, ranks)
+        loss, plain = _sums_of_losses(model, X_held, held.y, weight, n_classes)
         while not trials and loss.argmin() + FIXED.patience > len(loss) and len(loss) < FIXED.most_iterations:
             model.set_params(warm_start=True, max_iter=len(loss) + FIXED.iterations_at_once).fit(X, rows.y)
-            loss, plain = _losses(model, X_held, held.y, weight, n_classes)
+            loss, plain = _sums_of_losses(model, X_held, held.y, weight, n_classes)
         trials.append(Trial(model, ranks, loss, plain))
     return trials
 
@@ -160,7 +160,7 @@ def grow_boosting(
 ) -> tuple[Any, dict[int, np.ndarray]]:
     """Boosted trees and their ranks of levels, see `Trial`; ``n_classes`` is 0 of numbers."""
     levels = enumerate(table.n_levels.tolist())
-    ranks = {j: _order(rows.X[:, j], rows.y, n, n_classes) for j, n in levels if n > FIXED.most_levels}
+    ranks = {j: _order_of_levels(rows.X[:, j], rows.y, n, n_classes) for j, n in levels if n > FIXED.most_levels}
     kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
     model = kind(
         learning_rate=FIXED.learning_rate,
@@ -173,7 +173,7 @@ def grow_boosting(
         early_stopping=False,
         random_state=seed,
     )
-    return model.fit(_numbers(rows.X, ranks), rows.y), ranks
+    return model.fit(_tree_cells(rows.X, ranks), rows.y), ranks
 
 
 def boosted(table: BoostingTable, model: Any, ranks: dict[int, np.ndarray], n_iter: int | None = None) -> Boosted:
@@ -336,7 +336,7 @@ class GivenBoosting(NamedTuple):
             model = _copied(self.estimator).fit(frame, y)
         except Exception as error:  # each library has errors of its own
             raise ValueError(
-                f"boosting: {type(self.estimator).__name__} does not learn from this table: {error}{_hint(features)}"
+                f"boosting: {type(self.estimator).__name__} does not learn from this table: {error}{_advice(features)}"
             ) from error
         matched = match_features(read_ensemble(model), self.schema)
         return Boosted(matched, np.arange(len(matched.ensemble.classes or ())))
@@ -363,7 +363,7 @@ def _copied(estimator: Any) -> Any:
         return type(estimator)(**estimator.get_params())
 
 
-def _hint(features: Schema) -> str:
+def _advice(features: Schema) -> str:
     """What to do with columns that are no numbers."""
     text = [column.name for column in features.columns if column.levels and column.kind != "boolean"]
     if not text:
@@ -387,17 +387,17 @@ def adopted(model: Any, schema: Schema) -> Boosted:
     absent = [level for level in target.levels if level not in place]
     if absent or len(place) != len(target.levels):
         raise ValueError(
-            f"the {matched.ensemble.library} has the classes {_shown(classes)}, y has {_shown(target.levels)}; "
+            f"the {matched.ensemble.library} has the classes {_heads(classes)}, y has {_heads(target.levels)}; "
             "give y with the labels that the model was trained on, every class among them"
         )
     return Boosted(matched, np.array([place[level] for level in target.levels]))
 
 
-def _shown(labels: tuple[Any, ...]) -> str:
+def _heads(labels: tuple[Any, ...]) -> str:
     return ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
 
 
-def _losses(
+def _sums_of_losses(
     model: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted and plain sums of log-losses, or of squared errors, after each iteration."""
@@ -410,7 +410,7 @@ def _losses(
     return both[:, 0], both[:, 1]
 
 
-def _order(codes: np.ndarray, y: np.ndarray, n_levels: int, n_classes: int) -> np.ndarray:
+def _order_of_levels(codes: np.ndarray, y: np.ndarray, n_levels: int, n_classes: int) -> np.ndarray:
     """The mean target of each level (of classes: how often it is the most frequent one), drawn to the overall mean."""
     known = ~np.isnan(codes)
     target = (y == np.bincount(y.astype(np.int64)).argmax()).astype(np.float64) if n_classes else y
@@ -419,7 +419,7 @@ def _order(codes: np.ndarray, y: np.ndarray, n_levels: int, n_classes: int) -> n
     return np.asarray((total + target.mean()) / (count + 1.0))
 
 
-def _numbers(X: np.ndarray, ranks: dict[int, np.ndarray]) -> np.ndarray:
+def _tree_cells(X: np.ndarray, ranks: dict[int, np.ndarray]) -> np.ndarray:
     """Cells as the trees take them."""
     if not ranks:
         return X

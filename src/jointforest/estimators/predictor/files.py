@@ -145,7 +145,7 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
     for name in names:
         fields |= {f"{name}.{field}" for field in _fields_of(name)}
     _require(set(mine) == fields, "arrays missing or unknown")
-    known = _array(mine, "known", "<f8", (d,))
+    known = _field(mine, "known", "<f8", (d,))
     _require(bool(((known >= 0) & (known <= 1)).all()), "known: not from 0 to 1")
 
     members: dict[str, Member] = {}
@@ -235,8 +235,8 @@ def _additive_of(schema: Schema, part: dict[str, np.ndarray], A: int) -> Additiv
     """An additive model from its arrays."""
     _require(part["point"].ndim == 1, "point: wrong shape")
     features, P = schema.columns[:-1], len(part["point"])
-    start = _array(part, "start", "<i8", (len(features) + 1,))
-    point, effect = _array(part, "point", "<f8", (P,)), _array(part, "effect", "<f8", (P, A))
+    start = _field(part, "start", "<i8", (len(features) + 1,))
+    point, effect = _field(part, "point", "<f8", (P,)), _field(part, "effect", "<f8", (P, A))
     _require(start[0] == 0 and start[-1] == P and bool((np.diff(start) > 0).all()), "start: not rising to the end")
     for column, first, stop in zip(features, start[:-1].tolist(), start[1:].tolist(), strict=True):
         own = point[first:stop]
@@ -244,33 +244,33 @@ def _additive_of(schema: Schema, part: dict[str, np.ndarray], A: int) -> Additiv
             _require(np.array_equal(own, np.arange(max(len(column.levels), 1))), "point: not the codes of the levels")
         else:
             _require(bool((np.diff(own) >= 0).all()), "point: falling")
-    return Additive(_array(part, "base", "<f8", (A,)), start, point, effect)
+    return Additive(_field(part, "base", "<f8", (A,)), start, point, effect)
 
 
 def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int, step: float) -> Pool:
     """The pool from its arrays; numbers have a grid of this step, or none."""
     B = len(mine["pool.knots"])
-    knots = _array(mine, "pool.knots", "<f8", (B,))
+    knots = _field(mine, "pool.knots", "<f8", (B,))
     _require(B > 1 and knots[0] == 0.0 and knots[-1] == 1.0 and bool((np.diff(knots) > 0).all()), "knots do not rise")
-    weight = _array(mine, "pool.weight", "<f8", (B, M))
+    weight = _field(mine, "pool.weight", "<f8", (B, M))
     _require(bool((weight >= 0).all()), "weight: negative")
     if kind == "classifier":
-        prior, bias = _array(mine, "pool.prior", "<f8", (K,)), _array(mine, "pool.bias", "<f8", (B, K))
+        prior, bias = _field(mine, "pool.prior", "<f8", (K,)), _field(mine, "pool.bias", "<f8", (B, K))
         _require(bool((prior > 0).all()), "prior: not above 0")
         return ClassPool(knots, prior, weight, bias)
-    centre, half = (float(_array(mine, f"pool.{name}", "<f8", (1,))[0]) for name in ("centre", "half"))
-    values, point = (_array(mine, f"pool.{name}", "<f8", (mine[f"pool.{name}"].size,)) for name in ("values", "point"))
+    centre, half = (float(_field(mine, f"pool.{name}", "<f8", (1,))[0]) for name in ("centre", "half"))
+    values, point = (_field(mine, f"pool.{name}", "<f8", (mine[f"pool.{name}"].size,)) for name in ("values", "point"))
     _require(len(values) == 2 or (step > 0.0 and len(values) > 0), "values: too few or too many")
     _require(bool((np.diff(values) >= 0).all() and (np.diff(point) > 0).all()), "values or point: not rising")
-    spread = _array(mine, "pool.spread", "<f8", (len(LEVELS),))
-    stretch = _array(mine, "pool.stretch", "<f8", (B, S))
+    spread = _field(mine, "pool.spread", "<f8", (len(LEVELS),))
+    stretch = _field(mine, "pool.stretch", "<f8", (B, S))
     _require(half > 0.0 and bool((stretch >= 0).all()), "half or stretch: out of range")
-    level = _array(mine, "pool.level", "<f8", (B, len(LEVELS)))
+    level = _field(mine, "pool.level", "<f8", (B, len(LEVELS)))
     _require(bool((level >= 0).all() and (level <= 1).all() and (np.diff(level) >= 0).all()), "level: not rising")
     return NumberPool(knots, centre, half, values, point, spread, weight, stretch, level)
 
 
-def _array(mine: dict[str, np.ndarray], name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+def _field(mine: dict[str, np.ndarray], name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """An array of this type and shape, all of whose numbers are finite."""
     array = mine[name]
     _require(array.dtype == np.dtype(dtype) and array.shape == shape, f"{name}: wrong type or shape")

@@ -75,7 +75,7 @@ def validation_rows(rows: np.ndarray, d: int, rng: np.random.Generator, most: in
     n = min(len(rows), most)
     parts = [Hidden(rows, np.zeros((len(rows), d), dtype=bool), np.zeros(len(rows)))]
     for rate in FIXED.rates[1:]:
-        parts.append(Hidden(rng.permutation(rows)[:n], _either(n, d, rate, rng), np.full(n, rate)))
+        parts.append(Hidden(rng.permutation(rows)[:n], _hidden_cells(n, d, rate, rng), np.full(n, rate)))
     return Hidden(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -84,10 +84,10 @@ def hidden_copies(rows: np.ndarray, d: int, rng: np.random.Generator) -> Hidden:
     n = len(rows)
     k = int(np.clip(FIXED.copied_rows // max(n, 1) - 1, 1, FIXED.copies))
     rate = np.concatenate([np.zeros(n), rng.random(n * k)])
-    return Hidden(np.tile(rows, k + 1), _either(n * (k + 1), d, rate, rng), rate)
+    return Hidden(np.tile(rows, k + 1), _hidden_cells(n * (k + 1), d, rate, rng), rate)
 
 
-def _either(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _hidden_cells(n: int, d: int, rate: float | np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Cells hidden at random, or in a block, from each of n rows, bool (n, d)."""
     is_block = rng.permutation(n) % 2 == 0
     return np.where(is_block[:, None], hide_blocks(n, d, rate, rng), hide_at_random(n, d, rate, rng))
@@ -224,10 +224,10 @@ def learn_predictor(problem: PredictorProblem) -> LearnedMembers:
     """The members, learned from all rows, and their pool, by validation rows."""
     threads = n_threads() if problem.training.X.size >= FIXED.thread_cells else 1
     with threadpool_limits(limits=threads, user_api="openmp"):
-        return _learn(problem)
+        return _learn_stages(problem)
 
 
-def _learn(problem: PredictorProblem) -> LearnedMembers:
+def _learn_stages(problem: PredictorProblem) -> LearnedMembers:
     """The stages one after the other; the random numbers of hidden cells are drawn in this order."""
     training, seed, clock = problem.training, problem.seed, _Clock(problem.tell)
     d, rng = training.X.shape[1] - 1, np.random.default_rng([seed, 2])
@@ -244,9 +244,9 @@ def _learn(problem: PredictorProblem) -> LearnedMembers:
     clock.stop("generative forest")
     joints = [chosen.model] if are_final else _joints_of_folds(problem, chosen, folds)
     clock.stop("joints of the folds")
-    completed = _completed(problem, chosen.model, rows)
+    completed = _completed_rows(problem, chosen.model, rows)
     pairs = [
-        (completed if are_final else _completed(problem, joint, fold.learn), problem.labelled(fold.held))
+        (completed if are_final else _completed_rows(problem, joint, fold.learn), problem.labelled(fold.held))
         for joint, fold in zip(joints, folds, strict=True)
     ]
     learned_from, trees = _cross_fit(problem, completed, pairs, folds, hidden, rng)
@@ -257,7 +257,7 @@ def _learn(problem: PredictorProblem) -> LearnedMembers:
     answers = []
     for k, fold in enumerate(folds):
         own = forest if are_final else learn_forest(take_training(training, fold.learn), seed, forest)
-        team = _members(own, joints[k], {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
+        team = _trained(own, joints[k], {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
         answers.append(ask_members(team, joints[k], evidence, seed))
     clock.stop("validation")
@@ -268,7 +268,7 @@ def _learn(problem: PredictorProblem) -> LearnedMembers:
     clock.stop("boosted trees")
     total = sums[0] if are_final or ADDITIVE not in kept else additive.learn(completed, penalty)
     clock.stop("additive model")
-    members = _members(forest, chosen.model, final, total, problem.grid())
+    members = _trained(forest, chosen.model, final, total, problem.grid())
     return LearnedMembers(
         {name: members[name] for name in kept},
         chosen,
@@ -306,7 +306,7 @@ def _joints_of_folds(problem: PredictorProblem, chosen: Chosen, folds: list[Fold
     return [chosen.recipe.learn(schema, X[fold.learn], problem.seed) for fold in folds]
 
 
-def _completed(problem: PredictorProblem, joint: Distribution, rows: np.ndarray) -> Labelled:
+def _completed_rows(problem: PredictorProblem, joint: Distribution, rows: np.ndarray) -> Labelled:
     """The rows of these numbers, whose missing cells are draws given the row and its target."""
     X = problem.training.X[rows]
     holed = np.flatnonzero(np.isnan(X).any(axis=1))
@@ -423,7 +423,7 @@ def _validation(problem: PredictorProblem, hidden: list[Hidden]) -> ValidationRo
     return ValidationRows(X[rows, -1], share, len(np.unique(rows)))
 
 
-def _members(
+def _trained(
     forest: Any, joint: Distribution, trees: dict[str, Boosted], additive: Additive, grid: np.ndarray
 ) -> dict[str, Member]:
     """Members by name; those of boosted trees as far as there are any."""

@@ -58,11 +58,11 @@ def load_predictor(path: str | os.PathLike[str]) -> JointClassifier | JointRegre
     if schema.frame != "numpy":
         predictor.feature_names_in_ = np.array(features, dtype=object)
     if isinstance(predictor, JointClassifier):
-        predictor.classes_ = _classes(list(schema.columns[-1].levels), saved.labels, path)
+        predictor.classes_ = _learned_classes(list(schema.columns[-1].levels), saved.labels, path)
     return predictor
 
 
-def _classes(levels: list, labels: str, path: str | os.PathLike[str]) -> np.ndarray:
+def _learned_classes(levels: list, labels: str, path: str | os.PathLike[str]) -> np.ndarray:
     """The classes (K,) as they were given at learning."""
     try:
         dtype = np.dtype(labels)

@@ -259,7 +259,7 @@ class NumberPool(NamedTuple):
         # At each knot, r is the quantile function of the probability integral transforms of nearby rows. A uniform
         # distribution with the weight of a few rows is added, so that few rows change little.
         raw, basis = self._raw(answers, validation.share), hats(validation.share, self.knots)
-        rank = _ranks(raw, validation, self.half)
+        rank = _integral_transforms(raw, validation, self.half)
         order = np.argsort(rank)
         level = np.empty((len(self.knots), len(LEVELS)))
         for b, weight in enumerate(basis.T):
@@ -287,14 +287,14 @@ def fit_number_pool(
     knots, centre = np.array(FIXED.knots), float(y.mean())
     basis, off = hats(validation.share, knots), _off(answers, centre)
     scale = np.sqrt(_usual((validation.y - centre - off.mean(axis=1)) ** 2, basis))
-    weight = _least_squares(off / scale[:, None], (validation.y - centre) / scale, basis, validation.n_rows, anchor)
+    weight = _nnls(off / scale[:, None], (validation.y - centre) / scale, basis, validation.n_rows, anchor)
     pool = _number_pool(y, step, weight, np.zeros((len(knots), answers.quantiles.shape[1])))
     spreads = _spreads(pool._quantiles(answers))
     stretch = _fit_stretch(pool.mean(answers, validation.share), spreads, validation, basis)
     return pool._replace(stretch=stretch).calibrated(answers, validation)
 
 
-def _ranks(quantiles: np.ndarray, validation: ValidationRows, half: float) -> np.ndarray:
+def _integral_transforms(quantiles: np.ndarray, validation: ValidationRows, half: float) -> np.ndarray:
     """Probability integral transforms (n,) by quantiles (n, q) at `LEVELS`; evenly within cells and point masses."""
     n = len(validation.y)
     ends = []
@@ -345,7 +345,7 @@ def _usual(error: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(usual, 1e-12 * (usual.max() or 1.0)))
 
 
-def _least_squares(means: np.ndarray, y: np.ndarray, basis: np.ndarray, n_rows: int, anchor: int | None) -> np.ndarray:
+def _nnls(means: np.ndarray, y: np.ndarray, basis: np.ndarray, n_rows: int, anchor: int | None) -> np.ndarray:
     """Weights (B, M), not negative, of least mean squared error, with the penalty of `_penalty`."""
     (n, M), B = means.shape, basis.shape[1]
     design = (basis[:, :, None] * means[:, None, :]).reshape(n, B * M)

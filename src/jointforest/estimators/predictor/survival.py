@@ -348,7 +348,7 @@ def learn_survival(
         t = np.unique(np.append(cuts, time[fold.held]))
         curves = member_curves(joint, regressions, held, t, seed)
         likelihoods.append(
-            {name: _likelihood(S, t, cuts, time[fold.held], event[fold.held]) for name, S in curves.items()}
+            {name: _log_like(S, t, cuts, time[fold.held], event[fold.held]) for name, S in curves.items()}
         )
     joint, regressions = learned(every)
     names = [*regressions.models, JOINT]
@@ -376,7 +376,7 @@ def mixture_weights(log_density: np.ndarray) -> np.ndarray:
     return weight
 
 
-def _likelihood(S: np.ndarray, t: np.ndarray, cuts: np.ndarray, time: np.ndarray, event: np.ndarray) -> np.ndarray:
+def _log_like(S: np.ndarray, t: np.ndarray, cuts: np.ndarray, time: np.ndarray, event: np.ndarray) -> np.ndarray:
     """Likelihood (n,) of rows with curves S (n, q) at times t: of the cell between ``cuts`` with the event, or of S."""
     i, place = np.arange(len(time)), np.searchsorted(cuts, time)
     at_cuts = np.pad(S[:, np.searchsorted(t, cuts)], ((0, 0), (1, 0)), constant_values=1.0)

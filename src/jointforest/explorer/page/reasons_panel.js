@@ -86,8 +86,8 @@ export class ReasonsPanel {
       el(
         "p",
         { class: "note" },
-        "Teal raises the prediction, orange lowers it. Each amount is the mean change that the piece makes, over " +
-          `${isExact ? "all" : "random"} orders in which the pieces can be added (Shapley value).`,
+        `Teal raises the prediction, orange lowers it. Each amount is ${isExact ? "" : "an estimate of "}the mean ` +
+          "change that the piece makes, over all orders in which the pieces can be added (Shapley value).",
       ),
     ];
   }

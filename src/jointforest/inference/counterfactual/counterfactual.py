@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
+from ...cards import html, svg
+from ...cards.html import Html
 from ...data.evidence import Evidence
 from ...data.frames import decode, encode
 from ...data.schema import Column, Schema, snapped
@@ -17,7 +20,89 @@ from ...models.base import Distribution
 from ...runtime.parameters import check_number, seed_of
 from ..sampling import sample
 from .outcome import ColumnOutcome, ModelOutcome, Outcome
-from .result import Counterfactuals
+
+# ---- What counterfactuals are: rows, and what changed in each.
+
+
+@dataclass(frozen=True, repr=False)
+class Counterfactuals:
+    """Rows near one row of which another outcome is predicted; made by `Joint.counterfactual`.
+
+    Attributes
+    ----------
+    rows : frame of m rows
+        Of all columns, as at learning; m is less than asked for if no more were found. Cells that were missing still
+        are. A column that is the target has the wanted outcome.
+    changed : tuple of m dicts
+        By column the cell before and after.
+    distance : float64 array (m,)
+        Gower's distance to the row: the mean over its known cells, the target's left out, of the change as a share of
+        the range that learning saw, of levels 0 or 1.
+    log_density : float64 array (m,)
+        ``Joint.log_density`` of the row without the target's cell.
+    outcome : array (m,)
+        What is predicted of each row: a level, class or number (of a column of numbers its mean).
+    validity : float64 array (m,)
+        Probability of the wanted outcome, as the joint or the model gives it; 1 of models that give none.
+    log_floor : float
+        Least log-density that rows might have; -inf: any but impossible ones.
+    is_fewest : bool
+        Whether it is certain that no row that will do has fewer changes than the first.
+    text : str
+        As ``print`` shows it.
+    """
+
+    rows: Any
+    changed: tuple[dict[Any, tuple[Any, Any]], ...]
+    distance: np.ndarray
+    log_density: np.ndarray
+    outcome: np.ndarray
+    validity: np.ndarray
+    log_floor: float
+    is_fewest: bool
+    text: str
+
+    def __len__(self) -> int:
+        return len(self.changed)
+
+    def __str__(self) -> str:
+        lines = [self.text]
+        table = self._table()
+        widths = [max(len(line[k]) for line in table) for k in range(4)]
+        for line in table if len(self) else []:
+            cells = [cell.rjust(width) for cell, width in zip(line[:4], widths, strict=True)]
+            lines.append("  ".join(["", *cells, line[4]]))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for k, changes in enumerate(self.changed):
+            said = (
+                f"{html.words(str(name))}: {html.words(_brief(old))} &rarr; <b>{html.words(_brief(new))}</b>"
+                for name, (old, new) in changes.items()
+            )
+            share = float(self.validity[k])
+            row = [_brief(self.outcome[k]), svg.percent(share), Html(svg.bar_svg(share)), f"{self.distance[k]:.3f}"]
+            rows.append([*row, f"{self.log_density[k]:.1f}", Html("<br>".join(said))])
+        header = ("outcome", "validity", "", "distance", "log-density", "changes")
+        return html.view_html(self.text, [], [html.table_html(rows, header)] if rows else [])
+
+    def _table(self) -> list[tuple[str, ...]]:
+        """Titles, and a line a row."""
+        lines: list[tuple[str, ...]] = [("outcome", "validity", "distance", "log-density", "changes")]
+        for k, changes in enumerate(self.changed):
+            shown = self.outcome[k]
+            said = "; ".join(f"{name}: {_brief(old)} -> {_brief(new)}" for name, (old, new) in changes.items())
+            numbers = f"{self.validity[k]:.2f}", f"{self.distance[k]:.3f}", f"{self.log_density[k]:.1f}"
+            lines.append((_brief(shown), *numbers, said))
+        return lines
+
+
+def _brief(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) and value != round(value) else str(value)
+
 
 # ---- From many rows that will do a few near ones that differ from each other.
 
@@ -103,7 +188,7 @@ MORE = 1
 """How many changes more than the least rows may have."""
 
 
-class _Found(NamedTuple):
+class _FoundRows(NamedTuple):
     """Plausible rows with the wanted outcome.
 
     X : float64 array (n, d)
@@ -114,7 +199,7 @@ class _Found(NamedTuple):
     is_fewest: bool
 
 
-def _search(p: Problem, n: int, seed: int) -> _Found:
+def _search_rows(p: Problem, n: int, seed: int) -> _FoundRows:
     """Rows with few changes: sets of columns of size 1, 2, ... until n sets without a needless column are known."""
     # Supersets of a successful set are not tried. Where a size has too many rows, sets are ranked by how near their
     # best subset came to the wanted outcome.
@@ -126,7 +211,7 @@ def _search(p: Problem, n: int, seed: int) -> _Found:
     hits: list[np.ndarray] = []
     complete = is_fewest = True
     for size in range(1, len(free) + 1):
-        if len(minimal) >= n or (minimal and size > min(map(len, minimal)) + MORE and _number(p, hits) >= n):
+        if len(minimal) >= n or (minimal and size > min(map(len, minimal)) + MORE and _n_unlike(p, hits) >= n):
             break
         sets, all_sets = _sets(free, size, minimal, score)
         if not sets:
@@ -142,17 +227,17 @@ def _search(p: Problem, n: int, seed: int) -> _Found:
             score[sets[i]] = float(nearness[plausible & (owner == i)].max())
         if size == 1:
             best = {
-                columns[0]: _best(X[owner == i, columns[0]], nearness[owner == i]) for i, columns in enumerate(sets)
+                columns[0]: _nearest(X[owner == i, columns[0]], nearness[owner == i]) for i, columns in enumerate(sets)
             }
         hits.append(X[valid])
         if valid.any() and not minimal:
             is_fewest = complete or bool((p.changed(X[valid]).sum(axis=1) == 1).any())
         minimal = _minimal([*minimal, *(frozenset(np.flatnonzero(one).tolist()) for one in p.changed(X[valid]))])
         complete = complete and bool(rows)
-    return _Found(np.vstack(hits) if hits else np.empty((0, len(p.row))), is_fewest and bool(minimal))
+    return _FoundRows(np.vstack(hits) if hits else np.empty((0, len(p.row))), is_fewest and bool(minimal))
 
 
-def _number(p: Problem, hits: list[np.ndarray]) -> int:
+def _n_unlike(p: Problem, hits: list[np.ndarray]) -> int:
     """How many of the rows found are unlike each other."""
     return len(unlike(p, np.vstack(hits)))
 
@@ -192,7 +277,7 @@ def _most_promising(sets: list[Columns], score: dict[Columns, float]) -> list[Co
     return sets if len(sets) <= _MOST_SETS else sorted(sets, key=promise, reverse=True)[:_MOST_SETS]
 
 
-def _best(values: np.ndarray, nearness: np.ndarray) -> list[float]:
+def _nearest(values: np.ndarray, nearness: np.ndarray) -> list[float]:
     """The values (k,) of a column that come nearest to the wanted outcome alone."""
     order = np.argsort(-nearness, kind="stable")
     order = order[nearness[order] > -np.inf]
@@ -243,7 +328,7 @@ def counterfactual(
     pool = drawn_pool(model, outcome, x, is_fixed & known, seed)
     log_floor = floor_of(model, x, pool, float(unlikely))
     problem = Problem(model, outcome, x, tuple(np.flatnonzero(free).tolist()), pool, log_floor)
-    rows = _search(problem, int(n), seed)
+    rows = _search_rows(problem, int(n), seed)
     return _result(problem, _choose(problem, rows.X, int(n)), rows.is_fewest)
 
 
@@ -315,11 +400,11 @@ def _result(p: Problem, X: np.ndarray, is_fewest: bool) -> Counterfactuals:
         validity=score if p.outcome.has_probability else np.ones(m),
         log_floor=p.log_floor,
         is_fewest=is_fewest and m > 0,
-        text=_text(p.outcome.text, m, fewest, is_fewest),
+        text=_outcome_in_words(p.outcome.text, m, fewest, is_fewest),
     )
 
 
-def _text(wanted: str, m: int, fewest: int, is_fewest: bool) -> str:
+def _outcome_in_words(wanted: str, m: int, fewest: int, is_fewest: bool) -> str:
     if not m:
         return f"wanted: {wanted}. No plausible row was found; fix fewer columns, or admit unlikely rows: unlikely=0"
     rows = f"{m} row{'' if m == 1 else 's'}, {fewest} change{'' if fewest == 1 else 's'} or more"
@@ -472,7 +557,7 @@ def rows_for(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows to try (n, d), and the number of the set that each belongs to, (n,)."""
     # ``values`` are all values of a column, or None; ``best`` the values that were nearest to the wanted outcome alone.
-    few = [_product(columns, values) <= LARGEST_PRODUCT for columns in sets]
+    few = [_n_combinations(columns, values) <= LARGEST_PRODUCT for columns in sets]
     many = [i for i, is_few in enumerate(few) if not is_few]
     n = _DRAWS if len(sets[0]) > 1 else 2 * _DRAWS
     rows, owner = [], []
@@ -494,12 +579,12 @@ def rows_for(
 
 def every_row(p: Problem, sets: list[Columns], values: dict[int, np.ndarray | None], most: int) -> list[np.ndarray]:
     """All rows of each set; none at all if a set has too many values, or all sets more than ``most`` rows."""
-    if sum(_product(columns, values) for columns in sets) > most:
+    if sum(_n_combinations(columns, values) for columns in sets) > most:
         return []
     return [all_rows(p, columns, [_known(values[j]) for j in columns]) for columns in sets]
 
 
-def _product(columns: Columns, values: dict[int, np.ndarray | None]) -> float:
+def _n_combinations(columns: Columns, values: dict[int, np.ndarray | None]) -> float:
     """Number of combinations of a set's values; infinite if one column has too many."""
     return float(np.prod([np.inf if (candidates := values[j]) is None else float(len(candidates)) for j in columns]))
 

@@ -157,7 +157,7 @@ class ModelOutcome:
             if strange:
                 raise ValueError(f"wanted: {strange[0]!r} is none of the model's classes; {near(strange[0], known)}")
             self._is_wanted = np.array([label in self._wanted for label in known])
-        self.text = f"prediction {_in_words(self._wanted)}"
+        self.text = f"prediction {_wanted_in_words(self._wanted)}"
 
     def judge(self, X: np.ndarray) -> Judged:
         if self.has_probability:
@@ -257,7 +257,7 @@ def _wanted(wanted: Any) -> Interval | tuple[Any, ...]:
     return wanted if isinstance(wanted, Interval) else (wanted,)
 
 
-def _in_words(wanted: Interval | tuple[Any, ...]) -> str:
+def _wanted_in_words(wanted: Interval | tuple[Any, ...]) -> str:
     if isinstance(wanted, tuple):
         return " or ".join(map(repr, wanted))
     lo = [f"{'at least' if wanted.closed in ('both', 'left') else 'more than'} {wanted.lo}"] * (wanted.lo is not None)

@@ -15,7 +15,7 @@ from .split_regions import ONE, ZERO
 
 
 @kernel
-def _split(vector, mass, lo, mid, hi, n, source, left, right):
+def _split_vector(vector, mass, lo, mid, hi, n, source, left, right):
     """Divide the vector in row ``source`` between the rows ``left`` and ``right``; return the left one's sum."""
     if hi == ONE and lo == ZERO:
         for i in range(n):
@@ -87,7 +87,7 @@ def descend(arrays, tree, mass, n, total, budget, scratch):
         if is_split and not residual.one_column[k]:
             lo, mid, hi = local[splits.lo[node]], local[splits.mid[node]], local[splits.hi[node]]
             keep = max(row, 1)
-            part = _split(vector, mass, lo, mid, hi, n, row, keep + 1, keep)
+            part = _split_vector(vector, mass, lo, mid, hi, n, row, keep + 1, keep)
             stack[2 * depth], stack[2 * depth + 1] = right, keep
             stack_mass[depth] = max(here - part, 0.0)
             depth += 1

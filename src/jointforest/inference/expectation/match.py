@@ -39,7 +39,7 @@ class Features(NamedTuple):
 def match_features(ensemble: Ensemble, schema: Schema) -> Features:
     """Match an ensemble's features with the columns of a joint, by name; raises ValueError where they do not fit."""
     n_given = len(ensemble.names)
-    (column, wanted), columns = _columns(ensemble, schema), kernel_columns(schema)
+    (column, wanted), columns = _columns_of_features(ensemble, schema), kernel_columns(schema)
     given = np.flatnonzero(column >= 0)
     if len(given) < n_given:
         number = np.append(np.cumsum(column >= 0) - 1, -1).astype(np.int32)  # the last one is that of leaves
@@ -79,7 +79,7 @@ def filled(features: Features, X: np.ndarray, other: np.ndarray, drawn: np.ndarr
     return X, other
 
 
-def _columns(ensemble: Ensemble, schema: Schema) -> tuple[np.ndarray, tuple[str, ...]]:
+def _columns_of_features(ensemble: Ensemble, schema: Schema) -> tuple[np.ndarray, tuple[str, ...]]:
     """The joint's column of each feature, -1 of one that is never split and that the joint lacks, and its name."""
     names, all_names = schema.names, schema.all_columns.names
     if by_position(ensemble) and not set(ensemble.names) <= set(all_names):

@@ -16,7 +16,7 @@ from ...data.evidence import Evidence, build, intersect
 from ...data.schema import Column, Schema
 from ...models.base import Distribution, PosteriorState
 from ...models.box_forest.box_trees import BoxTrees
-from ...models.hidden_tree.states import HiddenState, state_divergence
+from ...models.hidden_tree.column import HiddenState, state_divergence
 from ...query_language.parser import tokenize
 from ...query_language.render import conditions_text
 from ...query_language.shown import with_shown_numbers
@@ -101,17 +101,17 @@ def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenSta
     schema, nothing = model.schema, build(model.schema)
     whole = model.observe(nothing)
     cuts = [None if c.is_categorical else np.unique(whole.quantile(j, _CUTS)) for j, c in enumerate(schema.columns)]
-    marginal = [_shares(whole, j, cut) for j, cut in enumerate(cuts)]
+    marginal = [_answer_shares(whole, j, cut) for j, cut in enumerate(cuts)]
     found = []
     for one in states:
         alone, given = one.distribution.observe(nothing), one.distribution.observe(evidence)
-        apart = [state_divergence(_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
+        apart = [state_divergence(_answer_shares(alone, j, cut), marginal[j]) for j, cut in enumerate(cuts)]
         named = sorted(np.argsort(-np.array(apart), kind="stable")[:_COLUMNS].tolist())
         conditions = {
-            schema.names[j]: _condition_of(schema.columns[j], _numbers(alone, j)) for j in named if apart[j] >= APART
+            schema.names[j]: _condition_of(schema.columns[j], _summed(alone, j)) for j in named if apart[j] >= APART
         }
         says = {
-            column.name: column_summary(column, _numbers(given, j))
+            column.name: column_summary(column, _summed(given, j))
             for j, column in enumerate(schema.columns)
             if math.isnan(evidence.value[0, j])
         }
@@ -121,12 +121,12 @@ def _state_rules(model: Distribution, evidence: Evidence, states: list[HiddenSta
     return found
 
 
-def _shares(state: PosteriorState, j: int, cuts: np.ndarray | None) -> np.ndarray:
+def _answer_shares(state: PosteriorState, j: int, cuts: np.ndarray | None) -> np.ndarray:
     """Probabilities of the levels of a column, or of its bins."""
     return state.level_probabilities(j)[0] if cuts is None else state.histogram(j, cuts)[0]
 
 
-def _numbers(state: PosteriorState, j: int) -> np.ndarray:
+def _summed(state: PosteriorState, j: int) -> np.ndarray:
     """Probabilities of the levels of a column, or its mean and the ends of the interval that holds 90 %."""
     if state.distribution.schema.columns[j].is_categorical:
         return state.level_probabilities(j)[0]
@@ -198,7 +198,7 @@ def explain(model: Distribution, evidence: Evidence, k: int) -> Explanation:
     if not listed:
         raise ValueError("the evidence has probability 0: no leaf carries an answer; drop or widen a condition")
     listed = sorted(listed, key=lambda rule: -rule["weight"])[:k]
-    return Explanation(listed, _text(model.schema, listed, met))
+    return Explanation(listed, _rules_table(model.schema, listed, met))
 
 
 def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int) -> tuple[list[dict[str, Any]], int]:
@@ -226,7 +226,7 @@ def _leaf_rules(trees: BoxTrees, evidence: Evidence, k: int) -> tuple[list[dict[
     return rules, n
 
 
-def _text(schema: Schema, rules: list[dict[str, Any]], met: dict[str, int]) -> str:
+def _rules_table(schema: Schema, rules: list[dict[str, Any]], met: dict[str, int]) -> str:
     """The rules as a table."""
     share = sum(rule["weight"] for rule in rules)
     what = " and ".join(f"{n} {name}" for name, n in met.items() if n)
@@ -234,12 +234,12 @@ def _text(schema: Schema, rules: list[dict[str, Any]], met: dict[str, int]) -> s
     lines.append("  weight   log  rule")
     for rule in rules:
         shown = shown_rule(rule["rule"]) or ("(background)" if rule["kind"] == "background" else "(all rows)")
-        lines.append(f"{100 * rule['weight']:7.2f}% {rule['log_weight']:7.2f}  {shown}{_place(rule)}")
+        lines.append(f"{100 * rule['weight']:7.2f}% {rule['log_weight']:7.2f}  {shown}{_source_of_rule(rule)}")
         lines.append(" " * 18 + summary_text(schema, rule["says"]))
     return "\n".join(lines)
 
 
-def _place(rule: dict[str, Any]) -> str:
+def _source_of_rule(rule: dict[str, Any]) -> str:
     """Where a rule comes from."""
     if rule["kind"] == "background":
         return ""

@@ -147,11 +147,11 @@ def _column_text(column: Column, summary: Mapping[str, Any]) -> str:
     if column.is_categorical:
         shown = {level: share for level, share in summary["levels"].items() if share >= 0.005}
         return ", ".join(f"{level} {100 * share:.0f}%" for level, share in (shown or summary["levels"]).items())
-    mean, low, high = (_value_text(column, summary, which) for which in ("mean", "low", "high"))
+    mean, low, high = (_rule_value_text(column, summary, which) for which in ("mean", "low", "high"))
     return mean if mean == low == high else f"{mean} ({low} to {high})"
 
 
-def _value_text(column: Column, summary: Mapping[str, Any], which: str) -> str:
+def _rule_value_text(column: Column, summary: Mapping[str, Any], which: str) -> str:
     """A number with two digits of its interval's width, a date, a time to the second."""
     value = summary[which]
     if column.kind == "datetime":

@@ -54,7 +54,7 @@ def tree_nodes(forest: BoxTrees, tree: int) -> list[TreeNode]:
         node, depth, parent, column, test, allowed = todo.pop()
         leaf = int(forest.trees.leaf[node])
         if leaf < 0:
-            sides = _sides(forest, node, allowed)
+            sides = _children(forest, node, allowed)
             if len(sides) == 1:  # all levels that come here go one way: no test to show
                 todo.append((sides[0][0], depth, parent, column, test, allowed))
                 continue
@@ -81,7 +81,7 @@ def _check_tree(forest: BoxTrees, tree: int) -> None:
     check_number("tree", tree, 0, n - 1, whole=True, text=f"the number of a tree, 0 to {n - 1}")
 
 
-def _sides(forest: BoxTrees, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
+def _children(forest: BoxTrees, node: int, allowed: np.ndarray) -> list[tuple[int, Any, np.ndarray]]:
     """Children that some row can reach, each with its test and the levels (bool (S,)) that are possible below."""
     trees, columns = forest.trees, forest.columns
     j = int(trees.feature[node])

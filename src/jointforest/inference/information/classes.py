@@ -64,12 +64,12 @@ def informations(state: PosteriorState, a: int, others: Sequence[int], cuts: Map
             continue
         groups.setdefault(id(given), (given, []))[1].append(i)
     for given, places in groups.values():
-        for i, table in zip(places, _tables(given, state.evidence, a, [others[i] for i in places], cuts), strict=True):
+        for i, table in zip(places, _joints(given, state.evidence, a, [others[i] for i in places], cuts), strict=True):
             found[i] = _information_of(table)
     return found
 
 
-def _tables(
+def _joints(
     model: Distribution, evidence: Evidence, a: int, others: Sequence[int], cuts: Mapping[int, np.ndarray]
 ) -> list[np.ndarray]:
     """P(class of a, class of b | evidence) for each other column b, (classes of a, classes of b) each."""
@@ -156,7 +156,7 @@ def column_map(bits: np.ndarray) -> ColumnMap:
     return ColumnMap(found, edges)
 
 
-class Change(NamedTuple):
+class Moves(NamedTuple):
     """How a prediction changes if a column becomes known.
 
     by : float. Expected absolute change.
@@ -170,7 +170,7 @@ class Change(NamedTuple):
 
 def expected_changes(
     state: PosteriorState, j: int, level: int | None, cuts: Mapping[int, np.ndarray]
-) -> dict[int, Change]:
+) -> dict[int, Moves]:
     """The changes of a prediction of column j when each column of ``cuts`` becomes known, given one row of evidence."""
     # The prediction is the mean of a number, else the probability of a level. A column becomes known by its level or
     # bin.
@@ -190,5 +190,5 @@ def expected_changes(
         inside, p = given.observe(rows.take(some)), share[some] / share[some].sum()
         predicted = inside.moments(j)[0] if level is None else inside.level_probabilities(j)[:, level]
         often = predicted[p >= min(_LEAST_SHARE, p.max())]
-        found[a] = Change(float(p @ np.abs(predicted - p @ predicted)), float(often.min()), float(often.max()))
+        found[a] = Moves(float(p @ np.abs(predicted - p @ predicted)), float(often.min()), float(often.max()))
     return found

@@ -42,30 +42,30 @@ def cross_entropy(p: ModelView, q: ModelView, of: Columns) -> float | None:
         return None
     mass, mean = np.empty((2, len(of), len(log_w), len(log_v)))
     for i, k in enumerate(of):
-        apart = _column(p, q, k)
+        apart = _column_moments(p, q, k)
         if apart is None:
             return None
         mass[i], mean[i] = apart
     w = np.exp(log_w)[:, None]
-    total = _dot(w * mass.prod(axis=0), np.broadcast_to(log_v, mass.shape[1:]))
+    total = _weighed_sum(w * mass.prod(axis=0), np.broadcast_to(log_v, mass.shape[1:]))
     for i in range(len(of)):
-        total += _dot(w * np.delete(mass, i, axis=0).prod(axis=0), mean[i])
+        total += _weighed_sum(w * np.delete(mass, i, axis=0).prod(axis=0), mean[i])
     return -total
 
 
-def _dot(weight: np.ndarray, value: np.ndarray) -> float:
+def _weighed_sum(weight: np.ndarray, value: np.ndarray) -> float:
     """Sum of weight times value, where the weight is not 0."""
     is_used = weight > 0
     return float(np.sum(weight[is_used] * value[is_used]))
 
 
-def _column(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+def _column_moments(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     """M and C of a column for all pairs of leaves; None if that is costly or not precise."""
-    points = _points(p, q, k)
+    points = _points_and_measure(p, q, k)
     if points is None:
         return None
     x, weight = points
-    share, log_q = np.exp(_log_densities(p, k, x)) * weight, _log_densities(q, k, x)
+    share, log_q = np.exp(_leaf_log_densities(p, k, x)) * weight, _leaf_log_densities(q, k, x)
     if np.exp(p.forest.leaves.log_weight) @ np.abs(share.sum(axis=1) - 1) > _TOLERANCE:
         return None
     inside = _in_boxes(q, k, x)
@@ -74,7 +74,7 @@ def _column(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray]
     return share @ inside.T.astype(np.float64), np.where(share @ never.T > 0, -np.inf, mean)
 
 
-def _points(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+def _points_and_measure(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Points of a column and their measure: levels, cells, atoms, and Gauss rules between the breaks of both models."""
     column, rows = p.columns[k], len(p.forest.leaves.tree) + len(q.forest.leaves.tree)
     if column.is_categorical:
@@ -108,24 +108,24 @@ def _points(p: ModelView, q: ModelView, k: int) -> tuple[np.ndarray, np.ndarray]
     return np.concatenate([x, atoms]), np.concatenate([weight, np.ones(len(atoms))])
 
 
-def _log_densities(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
+def _leaf_log_densities(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
     """Log density of the column in every leaf at points in the reference's numbers, (L, q)."""
     j = v.number[k]
-    log_density = column_log_densities(v.forest.columns, v.forest.leaves, j, _own(v, k, x))
+    log_density = column_log_densities(v.forest.columns, v.forest.leaves, j, _own_points(v, k, x))
     return np.where(np.isin(x, v.foreign[k]), -np.inf, log_density)
 
 
 def _in_boxes(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
     """Whether points lie in the boxes of the leaves, bool (L, q)."""
     lo, hi, allowed = leaf_boxes(v.forest.trees, v.forest.columns)
-    s, values = v.forest.columns.slot[v.number[k]], _own(v, k, x)
+    s, values = v.forest.columns.slot[v.number[k]], _own_points(v, k, x)
     if v.columns[k].is_categorical:
         at = v.forest.columns.level_start[s] + values.astype(np.int64)
         return np.asarray(allowed[:, at])
     return np.asarray((lo[:, s, None] < values) & (values <= hi[:, s, None]))
 
 
-def _own(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
+def _own_points(v: ModelView, k: int, x: np.ndarray) -> np.ndarray:
     """Points in the model's own numbers."""
     code = v.code[k]
     return x + v.shift[k] if code is None else code[x.astype(np.int64)].astype(np.float64)
@@ -256,7 +256,7 @@ def _of_numbers(p: ModelView, q: ModelView, k: int) -> ColumnDistance:
     # Intervals are halved until these bounds are tight. On a grid both are constant from one centre to the next.
     both = (p, q)
     column, step = p.columns[k], p.columns[k].step
-    x, spread = _start(both, k), _spread(both, k)
+    x, spread = _first_points(both, k), _spread_of_both(both, k)
     F = _cdfs(both, k, x)
     while True:  # ends when nothing is open: no interval is halved below a float, or a cell
         gap, width, rise = np.abs(F[0] - F[1]), np.diff(x), np.diff(F, axis=1)
@@ -294,7 +294,7 @@ def _cdfs(both: tuple[ModelView, ModelView], k: int, x: np.ndarray) -> np.ndarra
     return np.concatenate(parts).reshape(2, -1)
 
 
-def _start(both: tuple[ModelView, ModelView], k: int) -> np.ndarray:
+def _first_points(both: tuple[ModelView, ModelView], k: int) -> np.ndarray:
     """First points: the ends and some quantiles of both; atoms, and what is just below them."""
     column = both[0].columns[k]
     if column.step > 0.0:
@@ -314,7 +314,7 @@ def _quantiles(v: ModelView, k: int) -> np.ndarray:
     return v.marginals.quantile(v.number[k], q)[0] - v.shift[k]
 
 
-def _spread(both: tuple[ModelView, ModelView], k: int) -> float:
+def _spread_of_both(both: tuple[ModelView, ModelView], k: int) -> float:
     """How far apart the 5 % quantiles on either side are, over both; the whole range if that is nothing."""
     points = np.concatenate([_quantiles(v, k)[-2:] for v in both])
     if np.ptp(points) == 0.0:

@@ -56,7 +56,7 @@ def integral(views: tuple[ModelView, ...], of: Columns, function: _Function) -> 
     columns = views[0].columns
     free = [k for k in of if not columns[k].is_categorical and columns[k].step == 0.0]
     budget = WORK / sum(max(v.model.density_cost(), 1.0) for v in views)
-    combinations = _combinations(views, tuple(k for k in of if k not in free), len(columns), budget)
+    combinations = _all_combinations(views, tuple(k for k in of if k not in free), len(columns), budget)
     if len(free) > 1 or combinations is None:
         return None
 
@@ -80,7 +80,7 @@ def integral(views: tuple[ModelView, ...], of: Columns, function: _Function) -> 
     return _line(views, k, on_line, budget / n, max(_ROWS // (15 * n), 1))
 
 
-def _combinations(views: tuple[ModelView, ...], of: Columns, width: int, budget: float) -> _Combinations | None:
+def _all_combinations(views: tuple[ModelView, ...], of: Columns, width: int, budget: float) -> _Combinations | None:
     """All combinations of levels and cells of these columns; None if they are more than ``budget``."""
     axes, weight, size = [], 1.0, 1
     for k in of:

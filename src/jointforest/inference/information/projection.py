@@ -91,7 +91,7 @@ def views(model: Distribution, other: Distribution, number: tuple[int, ...]) -> 
     columns = [model.schema.columns[j] for j in number]
     twins = [_twin(column, other.schema) for column in columns]
     for column, twin in zip(columns, twins, strict=True):
-        _check(column, twin)
+        _check_same_values(column, twin)
     code = tuple(
         np.array([twin.codes[level] for level in column.levels]) if column.is_categorical else None
         for column, twin in zip(columns, twins, strict=True)
@@ -114,7 +114,7 @@ def _twin(column: Column, schema: Schema) -> Column:
     return schema[column.name]
 
 
-def _check(column: Column, twin: Column) -> None:
+def _check_same_values(column: Column, twin: Column) -> None:
     """A ValueError unless values of one column can be values of the other."""
     of = f"column {column.name!r}"
     hint = "learn both models with the same kinds"

@@ -12,14 +12,23 @@ from ...ensembles.evaluate import apply_link, leaves
 from ...ensembles.table import Ensemble
 from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...models.box_forest.structure import leaf_nodes
+from ...runtime.arrays import divided
 from ...runtime.parameters import check, check_number
 from ...runtime.threads import map_ordered
 from ..expectation.cell_kernels import complete_stratified
 from ..expectation.component_kernels import STRIDE
-from ..expectation.expectation import MatchedRows, distinct, knows_splits, leaf_probability, take_matched
+from ..expectation.expectation import (
+    MatchedRows,
+    PairSums,
+    cell_scratch,
+    distinct,
+    expectation_scratch,
+    knows_splits,
+    leaf_probability,
+    take_matched,
+)
 from ..expectation.match import MatchedEnsemble, filled
 from ..expectation.pair_kernels import leaf_pair_rows
-from ..expectation.scratch import PairSums, cell_scratch, expectation_scratch
 from .refit_kernels import cell_leaves, curvature, means_above, pair_leaves
 
 # ---- Conjugate gradients, for equations whose matrix is known by its products alone.
@@ -43,7 +52,7 @@ def conjugate_gradients(times: Callable[[np.ndarray], np.ndarray], right: np.nda
         x += step * direction
         residual -= step * product
         before, square = square, (residual**2).sum(axis=0)
-        ratio = np.divide(square, before, out=np.zeros_like(square), where=before > 0)
+        ratio = divided(square, before)
         direction = residual + ratio * direction
     raise ArithmeticError(f"conjugate gradients: no solution in {10 * len(right)} steps")
 
@@ -77,7 +86,7 @@ def refit_squared(
     mass, target = np.where(is_known, mass, 0.0), np.where(is_known[:, None], target, 0.0)
     decay = weight_decay * total
     if method == "bagging":
-        value = _ratio(target, mass + decay) / len(ensemble.root)
+        value = _target_over_mass(target, mass + decay) / len(ensemble.root)
     elif method == "forest":
         value = _forest_by_squared_loss(matched, sample, mass, target, decay)
     else:
@@ -107,8 +116,8 @@ def _tree_leaves(ensemble: Ensemble) -> np.ndarray:
     return tree[leaf_nodes(ensemble.leaf)]
 
 
-def _ratio(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    return np.divide(target, mass[:, None], out=np.zeros_like(target), where=mass[:, None] > 0)
+def _target_over_mass(target: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    return divided(target, mass[:, None])
 
 
 def _forest_by_squared_loss(
@@ -157,7 +166,7 @@ def _boosting_by_squared_loss(
         leaves = np.flatnonzero(tree == t)
         # values of later trees are 0 yet
         before = pair_product(matched, sample, value, t, t)[leaves] if matrix is None else matrix[leaves] @ value
-        value[leaves] = _ratio(target[leaves] - before, mass[leaves] + decay)
+        value[leaves] = _target_over_mass(target[leaves] - before, mass[leaves] + decay)
         value[leaves[mass[leaves] == 0]] = 0.0
     return value
 
@@ -253,7 +262,7 @@ def _forest_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: floa
         used[data.leaf[:, t] + s] = True
     at = np.flatnonzero(used)
     theta = np.zeros(n * n_outputs)
-    total = _sums(matched, data, theta, tree, output)
+    total = _completion_sums(matched, data, theta, tree, output)
     loss = _penalised(matched, data, total, theta, decay)
     for _ in range(_MOST_STEPS):
         share = apply_link(ensemble.link, total)
@@ -269,7 +278,7 @@ def _forest_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: floa
         gain = -0.5 * float(slope @ step)
         for _ in range(_MOST_HALVINGS):
             new = theta + step
-            total = _sums(matched, data, new, tree, output)
+            total = _completion_sums(matched, data, new, tree, output)
             now = _penalised(matched, data, total, new, decay)
             if now <= loss + _SMALL * 1e-3 * abs(loss):  # rounding is no rise
                 break
@@ -280,7 +289,7 @@ def _forest_by_log_loss(matched: MatchedEnsemble, data: Completions, decay: floa
     return theta.reshape(n_outputs, n).T
 
 
-def _sums(
+def _completion_sums(
     matched: MatchedEnsemble, data: Completions, theta: np.ndarray, tree: np.ndarray, output: np.ndarray
 ) -> np.ndarray:
     total = np.tile(matched.ensemble.base, (len(data.leaf), 1))
@@ -542,7 +551,7 @@ def complete(matched: MatchedEnsemble, sample: RefitSample, m: int, seed: int) -
         if not (count < 0).any():
             return count, row, probability, leaf
         many = np.flatnonzero(count < 0)
-        drawn = _draw(matched, sample, first + many, m, seed)
+        drawn = _draw_leaves(matched, sample, first + many, m, seed)
         return (
             count,
             np.concatenate([row, np.repeat(first + many, m)]),
@@ -568,7 +577,7 @@ def complete(matched: MatchedEnsemble, sample: RefitSample, m: int, seed: int) -
     )
 
 
-def _draw(matched: MatchedEnsemble, sample: RefitSample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
+def _draw_leaves(matched: MatchedEnsemble, sample: RefitSample, row: np.ndarray, m: int, seed: int) -> np.ndarray:
     """Leaves of m completions of each of some rows, (m * rows, T)."""
     model, rows = matched.model, take_matched(sample.part, row)
     drawn = np.empty((m * len(row), rows.evidence.value.shape[1]))

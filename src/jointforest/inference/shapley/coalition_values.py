@@ -132,7 +132,7 @@ def by_function(
                 if draws > 1:
                     seed_here = int(calls.spawn(1)[0].generate_state(1, np.uint64)[0] >> 2)
                     rows = sample(model, Evidence.of_values(rows), draws, seed_here, False)
-                parts.append((rows_here, _moments(function(rows), len(rows_here), draws)))
+                parts.append((rows_here, _means_and_variances(function(rows), len(rows_here), draws)))
         for rows_here, answers in parts:
             out = np.empty((2, len(first), answers.shape[2])) if out is None else out
             out[:, rows_here] = answers
@@ -142,7 +142,7 @@ def by_function(
     return value
 
 
-def _moments(answer: np.ndarray, n: int, m: int) -> np.ndarray:
+def _means_and_variances(answer: np.ndarray, n: int, m: int) -> np.ndarray:
     """Means and their variances (2, n, K) of the answers (n * m, K) to m draws for each of n rows."""
     each = answer.reshape(n, m, -1)
     mean = each.mean(axis=1)

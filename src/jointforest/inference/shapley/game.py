@@ -73,7 +73,7 @@ def _sampled(p: int, m: int, rng: np.random.Generator) -> Plan:
         n_complete += 1
     listed = np.concatenate([_of_size(p, int(s)) for s in sizes[:n_complete]])
     listed_weight = np.repeat(mass[:n_complete] / n_pairs[:n_complete], n_pairs[:n_complete].astype(int))
-    drawn = _drawn(p, sizes[n_complete:], mass[n_complete:], left, rng)
+    drawn = _drawn_coalitions(p, sizes[n_complete:], mass[n_complete:], left, rng)
     pairs = np.concatenate([listed, drawn])
     weight = np.append(listed_weight, np.full(left, mass[n_complete:].sum() / left))
     return _least_squares(pairs, weight, len(listed))
@@ -89,7 +89,7 @@ def _of_size(p: int, s: int) -> np.ndarray:
     return member
 
 
-def _drawn(p: int, sizes: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+def _drawn_coalitions(p: int, sizes: np.ndarray, mass: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """k coalitions, bool (k, p): sizes by their mass, as evenly as can be; players at random."""
     at = (np.arange(k) + rng.random()) / k
     size = sizes[np.searchsorted(np.cumsum(mass)[:-1] / mass.sum(), at)]
@@ -199,7 +199,7 @@ def shapley_values(
         size = max(1, MOST_COALITIONS // (len(columns) * base.mean.shape[1]))
         for first in range(0, len(rows), size):
             rows_here = rows[first : first + size]
-            solved = _block(plan, value, base, rows_here, columns & known[rows_here][:, None])
+            solved = _solved_rows(plan, value, base, rows_here, columns & known[rows_here][:, None])
             phi[np.ix_(rows_here, who)], variance[np.ix_(rows_here, who)] = solved
     return Solved(phi, variance, base.mean[0], _total_variance(base)[0])
 
@@ -216,7 +216,7 @@ def _seed(seed: int, pattern: np.ndarray) -> int:
     return int(np.random.SeedSequence([seed, *pattern.tolist()]).generate_state(1, np.uint64)[0])
 
 
-def _block(
+def _solved_rows(
     plan: Plan, value: ValueFunction, base: Asked, rows: np.ndarray, known: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values and variances (r, p, K) of r rows with one plan; ``known`` (r, m, d)."""
@@ -268,7 +268,7 @@ class Players(NamedTuple):
 def make_players(schema: Schema, columns: Iterable[int], groups: Any) -> Players:
     """Players of these columns: one each, or the groups, with a player for each column that is in none."""
     names, columns_of = [], []
-    for name, group in _pairs(groups):
+    for name, group in _groups_asked(groups):
         words = [group] if isinstance(group, str) else list(group)
         if not words:
             raise ValueError(f"groups: the group {name!r} has no columns" if name else "groups: a group has no columns")
@@ -286,7 +286,7 @@ def make_players(schema: Schema, columns: Iterable[int], groups: Any) -> Players
     return Players(tuple(names), tuple(columns_of))
 
 
-def _pairs(groups: Any) -> list[tuple[Any, Any]]:
+def _groups_asked(groups: Any) -> list[tuple[Any, Any]]:
     """Name, or None, and members of each group."""
     if groups is None:
         return []

@@ -57,7 +57,7 @@ def log_density(joint: Joint | HistoryJoint, frame: dd.DataFrame) -> dd.Series:
     if isinstance(joint, HistoryJoint):
         meta = _log_densities(_subjects_of(joint, frame)._meta, joint)
         return _by_subject(_log_densities, joint, frame, meta)
-    return series(_log_density, joint, frame, "log_density")
+    return series(_log_density_of_partition, joint, frame, "log_density")
 
 
 def predict(joint: Joint, frame: dd.DataFrame, target: str) -> dd.Series:
@@ -182,14 +182,14 @@ def by_partition(function: Callable[..., Any], model: Any, frame: Any, *args: An
     is no Dask frame."""
     if not isinstance(frame, dd.DataFrame):
         raise TypeError(f"expected a Dask DataFrame, got {type(frame).__name__}; ask the joint itself about others")
-    meta = _answer(frame._meta, model, function, args, None)
+    meta = _find(frame._meta, model, function, args, None)
     whole_model = delayed(model, pure=False, traverse=False)
-    return frame.map_partitions(_answer, whole_model, function, args, meta=meta, enforce_metadata=False)
+    return frame.map_partitions(_find, whole_model, function, args, meta=meta, enforce_metadata=False)
 
 
 def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *args: Any) -> dd.Series:
     """A series of what ``function(partition, model, *args)`` gives, an array with an entry a row, lazily."""
-    return by_partition(_named, model, frame, function, name, args)
+    return by_partition(_label, model, frame, function, name, args)
 
 
 # ---- Histories: all rows of a subject must be in one partition.
@@ -238,19 +238,19 @@ def _no_rows(joint: HistoryJoint, like: pd.DataFrame) -> pd.DataFrame:
     return filled.set_axis(like.index).assign(**{name: like[name] for name in keys})[list(like.columns)]
 
 
-def _answer(part: pd.DataFrame, model: Any, function: Callable[..., Any], args: Any, partition_info: Any = None) -> Any:
+def _find(part: pd.DataFrame, model: Any, function: Callable[..., Any], args: Any, partition_info: Any = None) -> Any:
     """What the function finds of a partition, with its index."""
     answer = function(part, model, *args, 0 if partition_info is None else partition_info["number"])
     answer.index = part.index
     return answer
 
 
-def _named(part: pd.DataFrame, model: Any, function: Callable[..., Any], name: str, args: Any, _: int) -> pd.Series:
+def _label(part: pd.DataFrame, model: Any, function: Callable[..., Any], name: str, args: Any, _: int) -> pd.Series:
     answer = function(part, model, *args)
     return pd.Series(answer, name=name, dtype=answer.dtype)  # of text, too, which pandas would look for
 
 
-def _log_density(part: pd.DataFrame, joint: Joint) -> np.ndarray:
+def _log_density_of_partition(part: pd.DataFrame, joint: Joint) -> np.ndarray:
     return joint.log_density(part, n_jobs=None)
 
 

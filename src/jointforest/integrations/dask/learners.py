@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...estimators import outliers
 from ...learners.adversarial import adversarial_forest
-from ...learners.batches.passes import Pass
+from ...learners.batches.sample import Pass
 from ...learners.generative import classifier, regressor
 from ...learners.hidden_tree import hidden_tree_forest
 from ...learners.history import history_forest
@@ -47,7 +47,7 @@ class DaskRows:
         sums = added.to_delayed()
         if self.client is not None:
             return _on_cluster(self.client, sums, one)
-        return dask.compute(_tree(sums, lambda a, b: delayed(merge_sums, pure=False)(one.merge, a, b)))[0]
+        return dask.compute(_summed_in_rounds(sums, lambda a, b: delayed(merge_sums, pure=False)(one.merge, a, b)))[0]
 
 
 def dask_table(X: Any, y: Any = None) -> dd.DataFrame:
@@ -87,7 +87,7 @@ def merge_sums(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return merge(deepcopy(a), b)
 
 
-def _tree(sums: list[Any], merge: Callable[..., Any]) -> Any:
+def _summed_in_rounds(sums: list[Any], merge: Callable[..., Any]) -> Any:
     """One sum of many, by rounds in which neighbours are merged."""
     while len(sums) > 1:
         pairs = [sums[k : k + 2] for k in range(0, len(sums), 2)]
@@ -121,7 +121,7 @@ def _on_cluster(client: Any, sums: list[Delayed], one: Pass) -> Any:
                     step()
                 else:
                     waiting[worker] = future
-    return _tree(list(waiting.values()), merge).result()
+    return _summed_in_rounds(list(waiting.values()), merge).result()
 
 
 # ---- The learners.
@@ -354,7 +354,7 @@ class GenerativeForestClassifier(DaskPredictor, classifier.GenerativeForestClass
         if not isinstance(X, dd.DataFrame):
             return super().predict_proba(X)
         check_is_fitted(self, "joint_")
-        return by_partition(_shares, self._alone(), X)
+        return by_partition(_shares_of_partition, self._alone(), X)
 
 
 def client_of(client: Any) -> Any:
@@ -378,5 +378,5 @@ def _said(part: pd.DataFrame, learner: Any, method: str) -> np.ndarray:
     return np.asarray(getattr(learner, method)(part))
 
 
-def _shares(part: pd.DataFrame, learner: Any, _: int) -> pd.DataFrame:
+def _shares_of_partition(part: pd.DataFrame, learner: Any, _: int) -> pd.DataFrame:
     return pd.DataFrame(learner.predict_proba(part), columns=list(learner.classes_))

@@ -20,8 +20,7 @@ from ..hidden_tree.first_joint import fill_in
 from ..leaf_fitting import densities, quantile
 from ..leaf_fitting.fit import LeafSums, ListedLevels, Settings, Table, TreeLeaves, kernel_codes, marginals
 from ..leaf_fitting.running_kernels import add_numbers, add_pairs, count_levels, moments_of
-from .passes import FoldBatches, Pass
-from .sample import Weights, batch_cells, check_row_count, refuse_unseen_ranges
+from .sample import FoldBatches, Pass, Weights, batch_cells, check_row_count, refuse_unseen_ranges
 
 # ---- Assigns the rows of a batch to the leaves of trees that were grown on a sample, and counts them.
 
@@ -93,13 +92,13 @@ def leaf_sizes(
     route = Route(schema, columns, trees, seed, weights, first_joint)
     first = densities.first_leaves(trees)
     sizes: np.ndarray = fold(
-        Pass(partial(np.zeros, first[-1], np.int64), partial(_count, route), np.add, "looking at rows"), n
+        Pass(partial(np.zeros, first[-1], np.int64), partial(_count_rows, route), np.add, "looking at rows"), n
     )
     check_row_count(n, int(sizes[: first[1]].sum()))
     return sizes
 
 
-def _count(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
+def _count_rows(route: Route, sizes: np.ndarray, batch: Any) -> np.ndarray:
     """Count the rows of a batch."""
     first, rows = densities.first_leaves(route.trees), routed(route, batch)
 

@@ -13,8 +13,7 @@ from ...runtime.threads import one_blas_thread, workers
 from ..hidden_tree.em import Smoothing
 from ..hidden_tree.first_joint import fill_in
 from ..hidden_tree.totals import Totals, add_rows, add_totals, improved, no_rows, scaled
-from .passes import FoldBatches, Pass
-from .sample import Weights, batch_cells, check_row_count
+from .sample import FoldBatches, Pass, Weights, batch_cells, check_row_count
 
 
 class Expected(NamedTuple):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from ...data import infer_schema, sample_rows
+from ...data.batches import batches_of, known_rows
 from ...data.cells import ColumnCells, FrameReader, is_text, taken, without
 from ...data.csv_files import is_number
 from ...data.frames import encode_reader, read, row_weights, take_rows
@@ -20,8 +22,69 @@ from ...data.ranges import Ranges
 from ...data.schema import Schema, kernel_columns, near, snap
 from ...data.text_columns import number_dtype, read_cells
 from ...data.written_forms import WrittenForm
+from ...runtime.progress import bar
 from ..hidden_tree.codes import training_cells
-from .passes import FoldBatches, Pass
+
+# ---- Passes over the rows of a table: sums of batches, made one after the other, or by an engine on many machines.
+
+
+class Pass(NamedTuple):
+    """What is done to all rows of a table once: a sum over its batches, in any order. It can be sent to other machines.
+
+    start : callable () -> sums. Sums of no rows.
+    add : callable (sums, batch) -> sums. With the rows of a batch, a frame; it may change the sums that it is given.
+    merge : callable (sums, other) -> sums. With the sums of other rows; it may change the first.
+    what : str. What is done, for progress bars.
+    """
+
+    start: Callable[[], Any]
+    add: Callable[[Any, Any], Any]
+    merge: Callable[[Any, Any], Any]
+    what: str
+
+    def over(self, batches: Iterable[Any]) -> Any:
+        """The sums of some batches."""
+        sums = self.start()
+        for batch in batches:
+            sums = self.add(sums, batch)
+        return sums
+
+    def together(self, parts: Iterable[Any]) -> Any:
+        """Sums of parts of a table as one; the parts' own stay as they are."""
+        sums = self.start()
+        for part in parts:
+            sums = self.merge(sums, part)
+        return sums
+
+
+FoldBatches = Callable[[Pass, int | None], Any]
+"""Makes a pass over all rows of a table, of which it may have so many: gives their sums."""
+
+
+def has_own_passes(source: Any) -> bool:
+    """Whether a source is an engine that makes passes itself, by a method ``fold``."""
+    # of its class: a frame may have a column of that name; frames of polars have a method that folds columns
+    return callable(getattr(type(source), "fold", None)) and not nw.dependencies.is_into_dataframe(source)
+
+
+def fold_of(source: Any) -> FoldBatches:
+    """How passes over a source, as of `data.batches.batches_of`, are made: by its own method ``fold``, or here."""
+    if has_own_passes(source):
+        return source.fold
+    batches, total = batches_of(source), known_rows(source)
+
+    def fold(one: Pass, n: int | None = None) -> Any:
+        with bar(n or total or 0, one.what) as step:
+
+            def told() -> Iterable[Any]:
+                for batch in batches():
+                    yield batch
+                    step(len(batch))
+
+            return one.over(told())
+
+    return fold
+
 
 MOST_ROWS = 200_000
 """Rows of the sample, unless the learner asks for another number."""
@@ -132,7 +195,7 @@ def take_sample(
     """The schema of a table, and at most so many of its rows, in one or two passes; a ``target`` has name and kind."""
     look_at = partial(see, seed=seed, n_rows=n_rows, kinds=kinds or {})
     merge = partial(merge_seen, n_rows=n_rows)
-    seen = fold(_pass(look_at, merge), None)
+    seen = fold(_sampling_pass(look_at, merge), None)
     if seen is None:
         raise ValueError("the source gave no batch of rows; at least one row is needed")
     asked = {
@@ -152,20 +215,20 @@ def take_sample(
     counted = None
     if wanted or len(keys):
         again = partial(count_again, wanted=wanted, keys=keys, seed=seed, kinds=kinds or {})
-        counted = fold(_pass(again, merge_counted), seen.look.n)
+        counted = fold(_sampling_pass(again, merge_counted), seen.look.n)
     return sample_of(seen, counted, kinds or {}, asked, n_rows, seed)
 
 
-def _pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
+def _sampling_pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
     """A pass that examines each batch, and merges what it finds; None if there is no batch."""
-    return Pass(_nothing, partial(_add, look_at, merge), partial(_merge, merge), "looking at rows")
+    return Pass(_nothing, partial(_look_and_merge, look_at, merge), partial(_merge, merge), "looking at rows")
 
 
 def _nothing() -> None:
     return None
 
 
-def _add(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any) -> Any:
+def _look_and_merge(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any) -> Any:
     return _merge(merge, sums, look_at(batch))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...data.discretization.dependence import coarse, mutual_information, spanning_tree
 from ...models.hidden_tree.hidden_trees import TreeTables
+from ...runtime.arrays import divided
 from ...runtime.threads import map_ordered, one_blas_thread
 from ..hidden_tree.rake import with_marginal
 from .constants import FIXED
@@ -105,19 +106,19 @@ def in_boxes(edges: Edges, allowed: list[np.ndarray]) -> list[np.ndarray]:
     inside = [of * 1.0 for of in allowed]
     up: list[np.ndarray] = [np.empty(0)] * len(inside)
     for k in range(len(inside) - 1, 0, -1):
-        up[k] = _scaled(inside[k] @ given[k].T)
-        inside[edges.parent[k]] = _scaled(inside[edges.parent[k]] * up[k])
-    found = [_scaled(inside[0] * edges.marginal[0])]
+        up[k] = _rows_to_one(inside[k] @ given[k].T)
+        inside[edges.parent[k]] = _rows_to_one(inside[edges.parent[k]] * up[k])
+    found = [_rows_to_one(inside[0] * edges.marginal[0])]
     for k in range(1, len(inside)):
-        above = np.divide(found[edges.parent[k]], up[k], out=np.zeros_like(up[k]), where=up[k] > 0.0)
-        found.append(_scaled(inside[k] * (above @ given[k])))
+        above = divided(found[edges.parent[k]], up[k])
+        found.append(_rows_to_one(inside[k] * (above @ given[k])))
     return found
 
 
-def _scaled(shares: np.ndarray) -> np.ndarray:
+def _rows_to_one(shares: np.ndarray) -> np.ndarray:
     """Rows (L, K) that sum to 1; a row of zeros stays as it is."""
     total = shares.sum(axis=1, keepdims=True)
-    return np.divide(shares, total, out=np.zeros_like(shares), where=total > 0.0)
+    return divided(shares, total)
 
 
 def leaf_marginals(
@@ -199,7 +200,7 @@ def learn_leaves(
     emissions = _Emissions(edges)
 
     def work(t: int, a: int, b: int) -> list[TreeTables]:
-        return _piece(edges, counted(t, a, b), [inside[a:b] for inside in boxes.allowed], emissions)
+        return _trees(edges, counted(t, a, b), [inside[a:b] for inside in boxes.allowed], emissions)
 
     with one_blas_thread():
         trees = [tree for piece in map_ordered(work, pieces) for tree in piece]
@@ -244,7 +245,7 @@ def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
     )
 
 
-def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
+def _trees(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
     """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
     # Missing cells are filled before, so that each leaf has as many codes of a column as rows, or none.
     columns, parent = edges.order.tolist(), edges.parent.tolist()
@@ -288,4 +289,4 @@ def _piece(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emission
 
 def leaf_pair(count: np.ndarray, pair: np.ndarray, above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """p(code of child | code of parent) in a leaf, float32 (K, H): counts and pseudo-rows, fitted to marginals."""
-    return with_marginal(count + FIXED.pair_rows * _scaled(pair), above, below).astype(np.float32)
+    return with_marginal(count + FIXED.pair_rows * _rows_to_one(pair), above, below).astype(np.float32)

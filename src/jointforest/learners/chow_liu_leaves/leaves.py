@@ -17,8 +17,7 @@ from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, value_trees
 from ...runtime.threads import map_ordered
 from ..base import TableRows
 from ..batches.fill import Route, routed
-from ..batches.passes import FoldBatches, Pass
-from ..batches.sample import Sampled, check_row_count
+from ..batches.sample import FoldBatches, Pass, Sampled, check_row_count
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .constants import FIXED
 from .learn import Boxes, Counted, Edges, PairCounts, counted_rows, edges_of, learn_leaves
@@ -62,9 +61,9 @@ def _code_column(column: Column, scale: Scale) -> Column:
 
 def chow_liu_part(table: CodedRows, assigned: AssignedRows, epsilon: float) -> ChowLiuForest:
     """The distribution of a forest that was grown on codes: a Chow-Liu tree in each leaf, and one as background."""
-    edges = _edges(table)
+    edges = _chow_liu_edges(table)
     counted = counted_rows(edges, table.codes, np.isnan(table.rows.X), assigned.leaf_of, assigned.weight)
-    return _part(table, assigned.trees, edges, counted, epsilon)
+    return _counted_trees(table, assigned.trees, edges, counted, epsilon)
 
 
 def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
@@ -74,7 +73,7 @@ def trees_of_values(table: CodedRows, trees: Trees) -> Trees:
 
 def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, epsilon: float) -> ChowLiuForest:
     """`chow_liu_part` of a table in batches, by a pass over it, with the trees, codes and links of a sample."""
-    edges, n = _edges(table), sampled.sample.n
+    edges, n = _chow_liu_edges(table), sampled.sample.n
     of_values = trees_of_values(table, trees)
     route = Route(table.schema, kernel_columns(table.schema), of_values, seed, sampled.weights, table.rows.first)
     counts = count_pairs(sampled.fold, n, CodePairs(route, table.scales, edges.order, edges.parent))
@@ -85,22 +84,22 @@ def fill_chow_liu(sampled: Sampled, table: CodedRows, trees: Trees, seed: int, e
         pairs = [of[a:b] * unit for of in counts]
         return PairCounts(pairs, [of[..., -1].sum(axis=1) for of in pairs])
 
-    return _part(table, with_weights(trees, size * unit), edges, counted, epsilon)
+    return _counted_trees(table, with_weights(trees, size * unit), edges, counted, epsilon)
 
 
-def _edges(table: CodedRows) -> Edges:
+def _chow_liu_edges(table: CodedRows) -> Edges:
     """The Chow-Liu tree of the rows."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
     is_ordered = np.array([not column.is_categorical for column in table.schema.columns])
     return edges_of(table.codes, n_codes, is_ordered, np.isnan(table.rows.X).mean(axis=0))
 
 
-def _part(table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float) -> ChowLiuForest:
+def _counted_trees(table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilon: float) -> ChowLiuForest:
     """The distribution of trees on codes, from what is counted in their leaves."""
     n_codes = np.array([scale.n_codes for scale in table.scales])
     share = np.empty(int(trees.leaf.max()) + 1)
     share[trees.leaf[trees.leaf >= 0]] = trees.weight[trees.leaf >= 0]
-    allowed = _allowed(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns))
+    allowed = _allowed_codes(table.rows.columns, n_codes, *leaf_boxes(trees, table.rows.columns))
     tree, log_weight = learn_leaves(edges, Boxes(allowed, first_leaves(trees), share), counted, epsilon)
     of_values, leaf = trees_of_values(table, trees), np.flatnonzero(share > 0.0)
     if epsilon > 0.0:
@@ -109,7 +108,7 @@ def _part(table: CodedRows, trees: Trees, edges: Edges, counted: Counted, epsilo
     return ChowLiuForest(HiddenTrees(table.schema, table.scales, tree, log_weight, grown))
 
 
-def _allowed(
+def _allowed_codes(
     columns: Columns, n_codes: np.ndarray, lo: np.ndarray, hi: np.ndarray, allowed: np.ndarray
 ) -> list[np.ndarray]:
     """Codes of each column inside each leaf's box, d bool arrays (L, K_j)."""

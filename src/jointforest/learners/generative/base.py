@@ -19,8 +19,7 @@ from ...runtime.parameters import FLAG, Number, parameter
 from ...runtime.threads import threaded, use_jobs
 from ..base import BOUNDS, MAX_FEATURES, PRIORS, Learner, count_features, warn_leaf_size
 from ..batches.fill import Structure, fill_leaves
-from ..batches.passes import fold_of
-from ..batches.sample import take_weighed
+from ..batches.sample import fold_of, take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
 from ..chow_liu_leaves.leaves import chow_liu_part
 from ..growing.criterion_kernels import ENTROPY, GINI

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
-from ...inference.uncertainty import Uncertainty, uncertainty
+from ...inference.support import Uncertainty, uncertainty
 from ...runtime.parameters import check_number
 from ...runtime.threads import threaded
 from ..leaf_fitting.densities import AssignedRows

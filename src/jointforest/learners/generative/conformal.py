@@ -116,9 +116,9 @@ def left_out_averages(log_weight: np.ndarray, answer: np.ndarray, out_of_bag: np
 
 def interval(pairs: CalibrationPairs, level: float, centre: float, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Ends (m,) of jackknife+ intervals of scores |y - mean| / standard deviation; ``least``: smallest deviation."""
-    spread = _deviation(pairs.calibrating, centre, least)
+    spread = _standard_deviation(pairs.calibrating, centre, least)
     score = np.abs(pairs.y - pairs.calibrating[:, 0]) / spread
-    reach = _deviation(pairs.asked, centre, least) * score[:, None]
+    reach = _standard_deviation(pairs.asked, centre, least) * score[:, None]
     mean = pairs.asked[:, :, 0]
     high = kth_smallest(mean + reach, level)
     low = -kth_smallest(reach - mean, level)
@@ -139,6 +139,6 @@ def kth_smallest(values: np.ndarray, level: float) -> np.ndarray:
     return np.partition(values, k - 1, axis=0)[k - 1] if k <= c else np.full(values.shape[1], np.inf)
 
 
-def _deviation(moments: np.ndarray, centre: float, least: float) -> np.ndarray:
+def _standard_deviation(moments: np.ndarray, centre: float, least: float) -> np.ndarray:
     """Standard deviation of mean and mean squared distance from the centre (..., 2)."""
     return np.asarray(np.sqrt(np.maximum(moments[..., 1] - (moments[..., 0] - centre) ** 2, least**2)))

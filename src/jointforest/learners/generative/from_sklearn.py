@@ -99,7 +99,7 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int)
     if (read.classes is None) == target.is_categorical:
         wanted = "a classifier" if target.is_categorical else "a regressor"
         raise TypeError(f"expected {wanted} for the target {target.name!r}, got {type(forest).__name__}")
-    counts = _counts(read, n) * (sample_weight > 0)
+    counts = _bootstrap_counts(read, n) * (sample_weight > 0)
     leaf_of = find_leaf(trees, training.X, counts, seed)
     y = training.X[:, -1]
     if read.classes is not None:
@@ -110,7 +110,7 @@ def adopt(forest: Any, training: Training, sample_weight: np.ndarray, seed: int)
     for t, leaf in enumerate(leaf_of):
         at = node[leaf] if is_complete else np.zeros(n, dtype=np.int64)
         ends = node[of_tree[t] : of_tree[t + 1]] if is_complete else np.zeros(1, dtype=np.int64)
-        drawn[t] = _weights(read, t, at, ends, y, counts[t], sample_weight)
+        drawn[t] = _row_weights(read, t, at, ends, y, counts[t], sample_weight)
     trees = with_weights(trees, rows := _rows_in_leaves(leaf_of, drawn, trees))
     while not (rows > 0).all():
         trees, _, _ = keep_leaves(trees, rows > 0)
@@ -177,7 +177,7 @@ def _class_numbers(classes: np.ndarray, target: Column) -> np.ndarray:
     return out
 
 
-def _counts(read: AdoptedForest, n: int) -> np.ndarray:
+def _bootstrap_counts(read: AdoptedForest, n: int) -> np.ndarray:
     """How often each tree drew each row; float64 (T, n)."""
     if read.samples is None:
         return np.ones((len(read.trees), n))
@@ -190,7 +190,7 @@ def _counts(read: AdoptedForest, n: int) -> np.ndarray:
     return np.array([np.bincount(rows, minlength=n) for rows in read.samples], dtype=np.float64)
 
 
-def _weights(
+def _row_weights(
     read: AdoptedForest,
     t: int,
     node: np.ndarray,

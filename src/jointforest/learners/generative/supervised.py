@@ -57,7 +57,7 @@ def feature_importances(training: Training, assigned: AssignedRows, criterion: i
     y = training.X[:, -1]
     target = training.schema.columns[-1]
     n_classes = len(target.levels) if target.is_categorical else 0
-    levels = _levels(trees)
+    levels = _nodes_by_depth(trees)
     ends = np.append(trees.root, len(trees.feature))
     node_of_leaf = leaf_nodes(trees.leaf)
     total = np.zeros(d)
@@ -65,7 +65,7 @@ def feature_importances(training: Training, assigned: AssignedRows, criterion: i
         first, end = int(ends[t]), int(ends[t + 1])
         rows = np.flatnonzero((assigned.weight[t] > 0.0) & (assigned.leaf_of[t] >= 0))
         node = node_of_leaf[assigned.leaf_of[t, rows]] - first
-        sums = _sums(node, y[rows], assigned.weight[t, rows], end - first, n_classes)
+        sums = _node_sums(node, y[rows], assigned.weight[t, rows], end - first, n_classes)
         for level in levels[::-1]:
             inner = level[(level >= first) & (level < end)]
             inner = inner[trees.feature[inner] >= 0]
@@ -78,7 +78,7 @@ def feature_importances(training: Training, assigned: AssignedRows, criterion: i
     return np.asarray(total / total.sum() if total.sum() > 0.0 else total)
 
 
-def _levels(trees: Trees) -> list[np.ndarray]:
+def _nodes_by_depth(trees: Trees) -> list[np.ndarray]:
     """Nodes by their depth."""
     levels = [trees.root.astype(np.int64)]
     while len(levels[-1]):
@@ -87,7 +87,7 @@ def _levels(trees: Trees) -> list[np.ndarray]:
     return levels[:-1]
 
 
-def _sums(node: np.ndarray, y: np.ndarray, weight: np.ndarray, n_nodes: int, n_classes: int) -> np.ndarray:
+def _node_sums(node: np.ndarray, y: np.ndarray, weight: np.ndarray, n_nodes: int, n_classes: int) -> np.ndarray:
     """By node the weight of each class, or weight, sum and sum of squares of numbers, which are centred before."""
     if n_classes:
         flat = np.bincount(node * n_classes + y.astype(np.int64), weight, n_nodes * n_classes)

@@ -365,7 +365,7 @@ def grow(
     rules = _rules(settings)
     while not grow_tree(table, rules, growing, scratch):
         growing = with_more_room(growing)
-    tree, node = _finished(growing, ranks), _leaves(growing, scratch.rows, len(weight))
+    tree, node = _finished(growing, ranks), _leaf_of_rows(growing, scratch.rows, len(weight))
     return tree, find_leaves(tree, ranks.codes, node)
 
 
@@ -382,7 +382,7 @@ def _rules(settings: GrowthSettings) -> Rules:
     )
 
 
-def _leaves(growing: GrowingTree, rows: np.ndarray, n: int) -> np.ndarray:
+def _leaf_of_rows(growing: GrowingTree, rows: np.ndarray, n: int) -> np.ndarray:
     """Leaf node of each of the ``rows``, which lie node by node; -1 of others (int32, n)."""
     leaves = np.flatnonzero(growing.tree.left[: growing.counts[N_NODES]] < 0)
     leaves = leaves[np.argsort(growing.start[leaves])].astype(np.int32)

@@ -276,7 +276,7 @@ def grow_tree(table, rules, growing, scratch):
             break
         if counts[N_NODES] + 2 > tree.feature.shape[0] or counts[N_WORDS] + 2 * most_words > tree.level_words.shape[0]:
             return False
-        _split(pop(growing), table, growing, scratch)
+        _split_rows(pop(growing), table, growing, scratch)
     for node in range(counts[N_NODES]):  # queued but never split
         if tree.left[node] < 0:
             tree.feature[node] = -1
@@ -294,7 +294,7 @@ def examine(node, table, rules, growing, scratch):
     if size < rules.min_weight or spread <= _PURE * size or 0 <= rules.max_depth <= growing.depth[node]:
         return
     least = _LEAST_GAIN * (spread if criterion == VARIANCE else size)
-    gain, feature, below_rank, above_rank = _best_split(table, rules, rows, least, scratch)
+    gain, feature, below_rank, above_rank = _best_column_split(table, rules, rows, least, scratch)
     if feature < 0:
         return
     tree.feature[node] = feature
@@ -312,7 +312,7 @@ def examine(node, table, rules, growing, scratch):
 
 
 @kernel
-def _best_split(table, rules, rows, least_gain, scratch):
+def _best_column_split(table, rules, rows, least_gain, scratch):
     """The split of a node that gains most, of some columns drawn at random: (gain, column, below, above). The column is
     -1 if none gains more than ``least_gain``. A categorical split's levels are ``scratch.chosen``; a numeric split is
     between the ranks ``below`` and ``above``."""
@@ -342,7 +342,7 @@ def _best_split(table, rules, rows, least_gain, scratch):
 
 
 @kernel
-def _split(parent, table, growing, scratch):
+def _split_rows(parent, table, growing, scratch):
     """Divide the rows of a node between two new nodes."""
     tree, counts = growing.tree, growing.counts
     start, stop = growing.start[parent], growing.stop[parent]

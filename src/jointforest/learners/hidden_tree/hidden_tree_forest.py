@@ -16,7 +16,8 @@ from ...data.evidence import build
 from ...data.ranges import Ranges
 from ...data.schema import Schema
 from ...evaluation.columns_and_pairs import some, table_cells
-from ...evaluation.misfit import broken_rules, lost_pairs, warn_broken_rules
+from ...evaluation.misfit import lost_pairs
+from ...evaluation.statements import broken_rules, warn_lost
 from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
@@ -26,8 +27,7 @@ from ...runtime.progress import write_line
 from ...runtime.threads import one_blas_thread, threaded
 from ..base import TableScores, as_frame, check_cells, read_training_rows, rows_with_weight, warn_lost_dependence
 from ..batches.improve import improve
-from ..batches.passes import fold_of
-from ..batches.sample import take_weighed
+from ..batches.sample import fold_of, take_weighed
 from ..rules import FEWEST_TRIED_ROWS, Reduced, reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, share_of_informed, table_of
@@ -177,7 +177,8 @@ class HiddenTreeForest(TableScores):
         if not self._warns:
             return self
         if self.objective == "draws" and self.rules == "auto":  # other values say what is enforced
-            warn_broken_rules(broken_rules(model))
+            hint = "rules='all' (--rules all), which may slow answers"
+            warn_lost(broken_rules(model, X), hint, "draws break rules that all rows obey")
         if rows.ranges is not None:  # imputed values of ranges do not depend on the other cells of the row
             exact = np.flatnonzero((rows.ranges.number < 0).all(axis=0)).tolist()
             if len(exact) < 2:

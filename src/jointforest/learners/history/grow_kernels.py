@@ -82,7 +82,7 @@ def _take_sample(rows, start, stop, n, state):
 
 
 @kernel
-def _divide(grown, node, n_nodes, values, feature, threshold):
+def _split_node(grown, node, n_nodes, values, feature, threshold):
     """Split a node: rows with a value up to the threshold go left, in their order."""
     left, right = grown.start[node], 0
     for i in range(grown.start[node], grown.stop[node]):
@@ -144,7 +144,7 @@ def grow_value_tree(values, code, grown, limits, room, seed, number):
                 if gain > best:
                     best, best_feature, best_threshold = gain, f, threshold
         if best_feature >= 0:
-            _divide(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
+            _split_node(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
             n_nodes += 2
         node += 1
     return n_nodes
@@ -219,7 +219,7 @@ def grow_ratio_tree(values, observed, expected, grown, limits, ratio, counts, su
         if m < n:
             _take_sample(grown.rows, start, stop, m, state)
             count_classes(observed, expected, grown.rows, start, start + m, total)
-        base, types = _divergence(total[0], total[1]), 0
+        base, types = _ratio_divergence(total[0], total[1]), 0
         for c in range(n_classes):
             types += 1 if total[0, c] > 0.0 else 0
         best, best_feature, best_threshold = (limits.least_gain + limits.gain_a_type * types) * m / n, -1, -1
@@ -231,7 +231,7 @@ def grow_ratio_tree(values, observed, expected, grown, limits, ratio, counts, su
             if gain > best:
                 best, best_feature, best_threshold = gain, f, threshold
         if best_feature >= 0:
-            _divide(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
+            _split_node(grown, node, n_nodes, values[best_feature], best_feature, best_threshold)
             n_nodes += 2
         node += 1
     return n_nodes
@@ -251,7 +251,7 @@ def count_classes(observed, expected, rows, start, stop, total):
 
 
 @kernel
-def _divergence(observed, expected):
+def _ratio_divergence(observed, expected):
     """sum O log(O / E)."""
     found = 0.0
     for c in range(observed.shape[0]):
@@ -294,7 +294,7 @@ def best_ratio_cut(values, observed, expected, rows, start, m, fewest, base, cou
         if m - done < fewest:
             break
         if done >= fewest:
-            gain = _divergence(total[2], total[3]) - base
+            gain = _ratio_divergence(total[2], total[3]) - base
             for c in range(n_classes):
                 left = total[0, c] - total[2, c]
                 if left > 0.0:

@@ -20,7 +20,7 @@ from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import threaded
 from ..base import Estimator, as_frame
-from ..batches.passes import FoldBatches, Pass, fold_of, has_own_passes
+from ..batches.sample import FoldBatches, Pass, fold_of, has_own_passes
 from .constants import FIXED, Constants
 from .learn import learn_histories
 from .prepare import prepare_histories
@@ -219,8 +219,8 @@ def sample_subjects(
     At most ``most_rows`` rows are kept, unless a single subject has more. Raises ValueError if there is no row, a
     column is not there, a row has no subject, or batches do not go together.
     """
-    add = partial(_add, group=group, order=order, most_rows=most_rows, seed=seed)
-    found = fold(Pass(_nothing, add, partial(_merge, most_rows=most_rows), "looking at subjects"), None)
+    add = partial(_add_histories, group=group, order=order, most_rows=most_rows, seed=seed)
+    found = fold(Pass(_no_histories, add, partial(_merge_samples, most_rows=most_rows), "looking at subjects"), None)
     if found is None or found.n_rows == 0:
         raise ValueError("the source gave no rows; at least one is needed")
     parts = _kept(found, most_rows).parts
@@ -230,11 +230,11 @@ def sample_subjects(
     return replace(found.reader, n=len(keys), cells=cells.__getitem__), found.n_rows
 
 
-def _nothing() -> None:
+def _no_histories() -> None:
     """The sample of no rows; a function that can be sent to other machines."""
 
 
-def _add(
+def _add_histories(
     sums: SubjectSample | None, batch: Any, group: str, order: str | None, most_rows: int, seed: int
 ) -> SubjectSample:
     """The sample with the rows of a batch."""
@@ -253,7 +253,7 @@ def _no_cells(cells: Cells, name: str) -> ColumnCells:
     return cells[name]
 
 
-def _merge(a: SubjectSample | None, b: SubjectSample | None, most_rows: int) -> SubjectSample | None:
+def _merge_samples(a: SubjectSample | None, b: SubjectSample | None, most_rows: int) -> SubjectSample | None:
     """The same, where an engine has found no rows in a part."""
     if a is None:
         return b

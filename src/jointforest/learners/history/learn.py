@@ -13,7 +13,7 @@ from ...data.discretization.discretizer import codes_of
 from ...models.history import contexts
 from ...models.history.columns import (
     GAP,
-    Coded,
+    CodedCells,
     Expectations,
     HistoryColumns,
     code_histories,
@@ -56,7 +56,7 @@ def learn_histories(prepared: Prepared, seed: int, constants: Constants, tell: T
     return replace(model_of(histories), line_share=shares)
 
 
-def _code(columns: HistoryColumns, prepared: Prepared) -> Coded:
+def _code(columns: HistoryColumns, prepared: Prepared) -> CodedCells:
     rows = prepared.rows
     return code_histories(columns, rows.start, prepared.X, rows.time, rows.length)
 
@@ -286,13 +286,13 @@ def choose_expectations(
         tree = grow_expectation(columns, train, others, j, seed, constants)
         if len(tree.child) == 1:  # the columns before say nothing
             return None
-        beside = replace(columns, expectations=_joined({j: tree}, len(columns.rows)))
+        beside = replace(columns, expectations=_joined_conditionals({j: tree}, len(columns.rows)))
         scores = [_judge_expectations(one, train, test, others, j, seed, constants) for one in (columns, beside)]
         return grow_expectation(columns, histories, others, j, seed, constants) if scores[1] > scores[0] else None
 
     trees = list(map_ordered(work, [(j,) for j in candidates]))
     found = {j: tree for j, tree in zip(candidates, trees, strict=True) if tree is not None}
-    return _joined(found, len(columns.rows))
+    return _joined_conditionals(found, len(columns.rows))
 
 
 def grow_expectation(
@@ -319,7 +319,7 @@ def grow_expectation(
     return ExpectationTree(kind, column, grown.threshold[:n].astype(np.int16), child)
 
 
-def _joined(trees: dict[int, ExpectationTree], d: int) -> Expectations:
+def _joined_conditionals(trees: dict[int, ExpectationTree], d: int) -> Expectations:
     """The trees of some of d columns as the arrays of kernels."""
     found, n_nodes = no_expectations(d), 0
     for j, tree in trees.items():

@@ -65,8 +65,8 @@ def prepare_histories(
     schema, _, X, *_, ranges = read_training_rows(some_columns(reader, set(reader.names) - set(drop)), kinds)
     X = np.ascontiguousarray(X[rows.place])
     if ranges is not None:
-        X = _matched(schema, X, ranges.take(rows.place), rows.start)
-    columns = _columns_of(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
+        X = _matched_ranges(schema, X, ranges.take(rows.place), rows.start)
+    columns = _history_columns(schema, tuple(reader.names), _group_column(reader, group), time, rows, X, ends)
     if not columns.rows:
         raise ValueError(
             "every column is constant within subjects, so a history says no more than one of its rows; "
@@ -75,7 +75,7 @@ def prepare_histories(
     return Prepared(columns, rows, X)
 
 
-def _matched(schema: Schema, X: np.ndarray, ranges: Ranges, start: np.ndarray) -> np.ndarray:
+def _matched_ranges(schema: Schema, X: np.ndarray, ranges: Ranges, start: np.ndarray) -> np.ndarray:
     """Cells (N, d) whose values of ranges suit the other cells of their row, and those of the rows beside it."""
     beside = []
     for off, end in ((1, start[:-1]), (-1, start[1:] - 1)):
@@ -117,7 +117,7 @@ def _group_column(reader: FrameReader, group: str) -> Column:
                   has_number_name=group in reader.number_names, n_observed=reader.n)  # fmt: skip
 
 
-def _columns_of(
+def _history_columns(
     schema: Schema,
     names: tuple[str, ...],
     group: Column,
@@ -256,14 +256,14 @@ def repeats(scale: Scale, x: np.ndarray, is_first: np.ndarray) -> np.ndarray:
     n = np.bincount(code[same], minlength=scale.n_codes).astype(np.float64)
     met = np.bincount(code[equal], minlength=scale.n_codes)
     chance = np.bincount(code[same], by_chance[same], scale.n_codes)
-    overall = _excess(met.sum(), chance.sum(), n.sum())
-    found = _excess(met + overall, chance, n + 1.0)
+    overall = _excess_repeats(met.sum(), chance.sum(), n.sum())
+    found = _excess_repeats(met + overall, chance, n + 1.0)
     # a code with nearly all of its mass at one value repeats by chance
     none = single_values(scale) | (chance >= 0.9 * n) | (found < 0.01)
     return np.where(none, 0.0, found)
 
 
-def _excess(met: Any, chance: Any, n: Any) -> Any:
+def _excess_repeats(met: Any, chance: Any, n: Any) -> Any:
     """Share of repeats beyond those by chance, between 0 and 0.999."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = (met - chance) / (n - chance)

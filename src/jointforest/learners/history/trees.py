@@ -118,7 +118,7 @@ def value_tree(rows: TargetRows, target: Target, seed: int, constants: Constants
         grown, n_nodes, rows.code, int(target.is_number), constants.near, constants.far, marginal,
         np.zeros((3, n_codes)), table, np.zeros(n_codes + 2),
     )  # fmt: skip
-    return _tree(VALUE, grown, n_nodes, table)
+    return _history_tree(VALUE, grown, n_nodes, table)
 
 
 def ratio_tree(
@@ -153,7 +153,7 @@ def ratio_tree(
     )  # fmt: skip
     feature = grown.feature[:n_nodes]
     feature[feature >= 0] = kept[feature[feature >= 0]]
-    return _tree(sort, grown, n_nodes, ratio)
+    return _history_tree(sort, grown, n_nodes, ratio)
 
 
 def of_others(target: Target, j: int) -> np.ndarray:
@@ -162,7 +162,7 @@ def of_others(target: Target, j: int) -> np.ndarray:
     return np.flatnonzero(np.isin(kinds, (NOW, HEAD, *OF_ROW)) | ((kinds == PREVIOUS) & (columns != j)))
 
 
-def _tree(sort: int, grown: GrownTree, n_nodes: int, table: np.ndarray) -> HistoryTree:
+def _history_tree(sort: int, grown: GrownTree, n_nodes: int, table: np.ndarray) -> HistoryTree:
     feature = grown.feature[:n_nodes]
     order = depth_first(np.where(feature < 0, -1, grown.child[:n_nodes]))
     number = np.empty(n_nodes, dtype=np.int32)

@@ -67,7 +67,7 @@ def joint_rows(
             bins[:, j] = ranks.codes[j]
             last_rank.append(np.arange(n_bins[j], dtype=np.int32))
             continue
-        bin_of = _bins(np.bincount(ranks.codes[j] + 1, minlength=ranks.n_codes[j] + 1)[1:], max_bins)
+        bin_of = _bins_of_ranks(np.bincount(ranks.codes[j] + 1, minlength=ranks.n_codes[j] + 1)[1:], max_bins)
         n_bins[j] = bin_of[-1] + 1
         last_rank.append(np.searchsorted(bin_of, np.arange(n_bins[j]), side="right").astype(np.int32) - 1)
         bins[:, j] = np.append(bin_of, -1).astype(np.int16)[ranks.codes[j]]
@@ -113,7 +113,7 @@ def _append(array: np.ndarray, more: np.ndarray) -> np.ndarray:
     return np.concatenate([array, more.astype(array.dtype)])
 
 
-def _bins(count: np.ndarray, max_bins: int) -> np.ndarray:
+def _bins_of_ranks(count: np.ndarray, max_bins: int) -> np.ndarray:
     """Bin of each rank, from the rows of each rank: the rank itself, or quantile bins if there are many."""
     if len(count) <= max_bins:
         return np.arange(len(count))
@@ -262,7 +262,7 @@ class SplitScratch(NamedTuple):
     order: np.ndarray
 
 
-class _Split(NamedTuple):
+class _JointSplit(NamedTuple):
     """A split of a node by one column.
 
     improvement : float. Mean relative reduction of the targets' impurity; 0 if there is no split.
@@ -296,7 +296,7 @@ def best_split(
     node: NodeStatistics,
     criterion: int,
     min_weight: float,
-) -> _Split:
+) -> _JointSplit:
     """Best split of a node by one column, with at least ``min_weight`` on either side."""
     groups = empty_groups(len(rows), by)
     goes_left = np.zeros(by.n_levels, dtype=np.uint8)
@@ -307,7 +307,7 @@ def best_split(
     log_cuts = math.log(n_groups - 1.0) if n_groups > 1 else 0.0
     if by.is_nominal and n_groups > 2:
         log_cuts = (n_groups - 1) * math.log(2.0) + math.log1p(-(2.0 ** (1.0 - n_groups)))
-    return _Split(score / by.n_others, by.column, below, above, goes_left, log_cuts)
+    return _JointSplit(score / by.n_others, by.column, below, above, goes_left, log_cuts)
 
 
 def split_scratch(n_statistics: int, n_columns: int, n_groups: int) -> SplitScratch:
@@ -371,7 +371,7 @@ class _Node:
     start: int
     stop: int
     depth: int
-    split: _Split | None
+    split: _JointSplit | None
     left: int = -1
     right: int = -1
 
@@ -434,7 +434,7 @@ def grow_joint(
     return _rank_tree(nodes, ranks), leaf_node
 
 
-def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> _Split | None:
+def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> _JointSplit | None:
     """The split of a node with these rows, or None: of those by each column, the most improving one that is allowed."""
     data, weight, settings = task.data, task.weight, task.settings
     size = float(weight[rows].sum())
@@ -448,7 +448,7 @@ def _examine(task: _Task, rows: np.ndarray, node: int, depth: int) -> _Split | N
     if not statistics.impurity.any():
         return None
 
-    def split_by(by: SplitColumn) -> _Split:
+    def split_by(by: SplitColumn) -> _JointSplit:
         return best_split(data, rows, weight, by, statistics, settings.criterion, settings.min_weight)
 
     work = len(rows) * len(tried) * len(task.targets)

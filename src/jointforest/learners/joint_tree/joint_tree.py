@@ -333,7 +333,7 @@ def conditional_ranks(table: CodedRows, weight: np.ndarray | None, seed: int) ->
         for m in near[k]:
             code = table.codes[:, m]
             for t, x in enumerate(_targets(table.rows.filled[:, k], int(n_codes[k]), bool(is_ordered[k]))):
-                if _left(x, code, weight) > CHOW_LIU.least_left:
+                if _unexplained_share(x, code, weight) > CHOW_LIU.least_left:
                     values.append(_ranks(x, code, weight, np.random.default_rng([seed, k, m, t]))[:, None])
                     column.append(k)
                     judges.append(toward == m)
@@ -372,7 +372,7 @@ def _targets(code: np.ndarray, n_codes: int, is_ordered: bool) -> list[np.ndarra
     return [np.where(np.isnan(code), np.nan, code == level) for level in common]
 
 
-def _left(x: np.ndarray, code: np.ndarray, weight: np.ndarray) -> float:
+def _unexplained_share(x: np.ndarray, code: np.ndarray, weight: np.ndarray) -> float:
     """Share of the variance of x (n,) that a neighbour's codes leave; 0 of a constant."""
     known = ~np.isnan(x) & (weight > 0.0)
     if not known.any():

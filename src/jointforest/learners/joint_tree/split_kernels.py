@@ -53,7 +53,7 @@ def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, s
                     gain = purity(criterion, known_left[k], power_left[k])
                     gain += purity(criterion, known_right[k], power_right[k]) - purity_of_both[k]
                 else:
-                    gain = _between(left, right, data.first[k])
+                    gain = _squares_between(left, right, data.first[k])
                 score += gain / impurity[k]
         if score > best + 1e-12:
             best = score
@@ -62,7 +62,7 @@ def best_cut(data, groups, n_groups, targets, impurity, criterion, min_weight, s
 
 
 @kernel
-def _between(left, right, at):
+def _squares_between(left, right, at):
     """Sum of squares between two sides, from their weights and sums; from the means, so that no digits are lost."""
     a, b = left[at], right[at]
     if a <= 0.0 or b <= 0.0:
@@ -80,7 +80,7 @@ def count_groups(data, rows, weight, by, groups):
     how many. ``groups`` are those of `grow.empty_groups`, binned."""
     code, size, start, stat, value = groups.code, groups.size, groups.start, groups.stat, groups.value
     cells = by.statistic.shape[0]
-    _count(data, rows, weight, by, value, size)
+    _count_by_bin(data, rows, weight, by, value, size)
     n_groups = 0
     n_entries = 0
     start[0] = 0
@@ -100,7 +100,7 @@ def count_groups(data, rows, weight, by, groups):
 
 
 @kernel
-def _count(data, rows, weight, by, table, size):
+def _count_by_bin(data, rows, weight, by, table, size):
     """Count each row in the table, a bin after the other, and its weight in the size of its bin."""
     bins, z, source, cell, n_numeric = data.bins, data.z, by.source, by.cell, by.n_numeric
     cells = by.statistic.shape[0]

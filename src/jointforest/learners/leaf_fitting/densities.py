@@ -296,7 +296,7 @@ def learn_mixtures(
         lo, hi, allowed = (side[learned.group_leaf] for side in box)
         of_groups = learned.group_rows, learned.group_start
         groups = fit_rows(columns, table, *of_groups, weight[t], (lo, hi, allowed), settings, target)
-        return _mixed(columns, leaves, groups, learned)
+        return _mixed_leaves(columns, leaves, groups, learned)
 
     parts = list(map_ordered(one, [(t,) for t in range(len(trees.root))], "fitting leaves"))
     leaf = np.concatenate([of + start for (_, of, _), start in zip(parts, first[:-1], strict=True)])
@@ -304,7 +304,7 @@ def learn_mixtures(
     return as_forest(schema, columns, table, mixed, [fitted for fitted, *_ in parts], epsilon)
 
 
-def _mixed(
+def _mixed_leaves(
     columns: Columns, leaves: TreeLeaves, groups: TreeLeaves, learned: Components
 ) -> tuple[TreeLeaves, np.ndarray, np.ndarray]:
     """The components as new leaves, sorted by their old leaf; the old leaf of each; and its share of the old leaf."""

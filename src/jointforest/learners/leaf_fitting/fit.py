@@ -82,7 +82,7 @@ def leaf_sums(
             )
             atoms[:, at] = on
         elif where.place[slot] < 0:
-            wide[-1 - where.place[slot]] = _listed(codes[j], rows, start, weight, columns.n_levels(slot), absent)
+            wide[-1 - where.place[slot]] = _list_levels(codes[j], rows, start, weight, columns.n_levels(slot), absent)
         else:
             counts = np.zeros((n_leaves, columns.n_levels(slot)))
             statistics_kernels.level_counts(codes[j], rows, start, weight, counts, absent)
@@ -99,7 +99,7 @@ def narrow_at(columns: Columns, where: Layout, slot: int) -> slice:
     return slice(int(where.place[slot]), int(where.place[slot]) + columns.n_levels(slot))
 
 
-def _listed(
+def _list_levels(
     codes: np.ndarray, rows: np.ndarray, start: np.ndarray, weight: np.ndarray, n_levels: int, missing: np.ndarray
 ) -> ListedLevels:
     """Levels of one column of many levels; weights of missing cells (l,) are written."""
@@ -345,14 +345,14 @@ def fit_tree(
             statistics_kernels.atom_masses(value, share, atoms, off_atoms, *box, float(settings.smoothing), mass)
             atom_mass[:, at] = mass
         step = float(columns.step[slot])
-        lo[:, slot], hi[:, slot] = _support(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
+        lo[:, slot], hi[:, slot] = _support_in_box(off_atoms, lo[:, slot], hi[:, slot], step, table, slot, settings)
         if is_scaled:
             pooled = off_atoms[:, 2].sum() / max(np.maximum(off_atoms[:, 0] - 1, 0).sum(), 1.0)
             leaves = off_atoms, lo[:, slot], hi[:, slot]
-            a[:, slot], b[:, slot] = _scaled(*leaves, pooled, step, table, slot, settings)
+            a[:, slot], b[:, slot] = _location_and_scale(*leaves, pooled, step, table, slot, settings)
         below, above = table.edges[:, slot].tolist()
         if is_scaled and settings.bounds == "auto":
-            ends = _edges(family, off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+            ends = _ends_of_span(family, off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
             below, above = max(below, ends[0]), min(above, ends[1])
         if below > -np.inf or above < np.inf:
             cut = ((lo[:, slot] < below) & (hi[:, slot] > below)) | ((hi[:, slot] > above) & (lo[:, slot] < above))
@@ -361,7 +361,7 @@ def fit_tree(
                 hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
             if cut.any() and is_scaled:
                 leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
-                a[cut, slot], b[cut, slot] = _scaled(*leaves, pooled, step, table, slot, settings)
+                a[cut, slot], b[cut, slot] = _location_and_scale(*leaves, pooled, step, table, slot, settings)
     if not is_scaled:
         a[:], b[:] = 0.0, 0.0
     missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]
@@ -387,7 +387,7 @@ def _unfitted(columns: Columns, slot: int, n_leaves: int) -> WideLevels:
     return one_column(np.ones(n_leaves), np.full(size, 1 / size), np.ones((1, size), bool), none, none, none * 1.0)
 
 
-def _support(
+def _support_in_box(
     off_atoms: np.ndarray, lo: np.ndarray, hi: np.ndarray, step: float, table: Table, slot: int, settings: Settings
 ) -> tuple[np.ndarray, np.ndarray]:
     """Support (lo, hi] of numbers off atoms inside the box, see `Settings.bounds`."""
@@ -412,7 +412,7 @@ def _support(
     return new_lo, new_hi
 
 
-def _edges(
+def _ends_of_span(
     family: np.uint8,
     off_atoms: np.ndarray,
     a: np.ndarray,
@@ -444,7 +444,7 @@ def _higher(x: np.ndarray, pad: float) -> np.ndarray:
     return np.maximum(x + pad, np.nextafter(x, np.inf))
 
 
-def _scaled(
+def _location_and_scale(
     off_atoms: np.ndarray,
     lo: np.ndarray,
     hi: np.ndarray,

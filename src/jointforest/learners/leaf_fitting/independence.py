@@ -67,7 +67,7 @@ def rank_scores(x: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return np.where(known[:, None], scores, 0.0), n_scores[:, 0]
 
 
-def _either(p: Any, q: Any) -> Any:
+def _least_p_value(p: Any, q: Any) -> Any:
     """P-value of the smaller one of two p-values that are independent."""
     least = np.minimum(p, q)
     return least * (2.0 - least)
@@ -78,7 +78,7 @@ def _numeric_p_values(n: np.ndarray, squares: np.ndarray, n_pairs: np.ndarray) -
     # Spearman's test, and one of the three other correlations, which finds dependence that is not monotone.
     p = chdtrc(1, (n - 1) * squares[:, 0, 0])
     others = (n - 1) * (squares[:, 0, 1] + squares[:, 1, 0] + squares[:, 1, 1])
-    p = np.where(n_pairs > 1, _either(p, chdtrc(np.maximum(n_pairs - 1, 1), others)), p)
+    p = np.where(n_pairs > 1, _least_p_value(p, chdtrc(np.maximum(n_pairs - 1, 1), others)), p)
     return np.where((n >= MIN_COMMON) & (n_pairs > 0), p, 1.0)
 
 
@@ -95,7 +95,7 @@ def mixed_p_value(sums: np.ndarray, n_scores: int) -> float:
     if n < MIN_COMMON or n_scores == 0 or len(groups) < 2:
         return 1.0
     p, q = chdtrc(len(groups) - 1, (n - 1) * (groups[:, 1:] ** 2 / groups[:, :1]).sum(axis=0))
-    return float(p if n_scores == 1 else _either(p, q))
+    return float(p if n_scores == 1 else _least_p_value(p, q))
 
 
 def table_p_value(counts: np.ndarray) -> float:
@@ -111,14 +111,14 @@ def table_p_value(counts: np.ndarray) -> float:
         if counts.shape == (2, 2):
             return fisher(*counts.ravel().tolist())
         if len(columns) == 2 or (len(rows) > 2 and rows.min() <= columns.min()):
-            counts = _merged(counts, rows)
+            counts = _smallest_merged(counts, rows)
         else:
-            counts = _merged(counts.T, columns).T
+            counts = _smallest_merged(counts.T, columns).T
     share = (counts * (counts / np.outer(rows, columns))).sum()
     return float(chdtrc((len(rows) - 1) * (len(columns) - 1), max((n - 1.0) * (share - 1.0), 0.0)))
 
 
-def _merged(counts: np.ndarray, sums: np.ndarray) -> np.ndarray:
+def _smallest_merged(counts: np.ndarray, sums: np.ndarray) -> np.ndarray:
     """The counts with the two rows of the smallest sums as one; the last row takes the place of the one that goes."""
     kept, gone = np.sort(np.argsort(sums, kind="stable")[:2])
     out = counts.copy()

@@ -32,14 +32,14 @@ class Product(NamedTuple):
     children: list[Node]
 
 
-class Sum(NamedTuple):
+class SumNode(NamedTuple):
     """A node that mixes two circuits over the same columns."""
 
     log_weight: np.ndarray
     children: list[Node]
 
 
-Node = Factors | Product | Sum
+Node = Factors | Product | SumNode
 
 
 class SpnSettings(NamedTuple):
@@ -82,7 +82,7 @@ class _Mixture(NamedTuple):
     rows: list[np.ndarray]
 
 
-def _joined(mixtures: dict[int, _Mixture], d: int) -> Components:
+def _joined_mixtures(mixtures: dict[int, _Mixture], d: int) -> Components:
     """The mixtures of some leaves of d columns, by the number of the leaf in ascending order."""
     rows = [group for mixture in mixtures.values() for group in mixture.rows]
     n_groups = np.array([len(mixture.rows) for mixture in mixtures.values()], np.int64)
@@ -120,7 +120,7 @@ def _products(node: Node, d: int, rows: list[np.ndarray]) -> tuple[np.ndarray, n
         rows.append(node.rows)
         return np.zeros(1), np.where(np.isin(np.arange(d), node.columns), len(rows) - 1, -1)[None]
     below = [_products(child, d, rows) for child in node.children]
-    if isinstance(node, Sum):
+    if isinstance(node, SumNode):
         weights = [weight + log_share for (weight, _), log_share in zip(below, node.log_weight, strict=True)]
         return np.concatenate(weights), np.concatenate([group for _, group in below])
     below.sort(key=lambda child: -np.count_nonzero(child[1][0] >= 0))
@@ -180,7 +180,7 @@ class SpnRows(NamedTuple):
             children.append(Factors(rows.copy(), np.concatenate(rest)))
         return Product(children) if len(children) > 1 else children[0]
 
-    def clusters(self, rows: np.ndarray, columns: np.ndarray) -> Sum | None:
+    def clusters(self, rows: np.ndarray, columns: np.ndarray) -> SumNode | None:
         """The rows in two clusters, the first before the second; None if they have none."""
         side = two_means(self.points(rows, columns), self.spn.min_rows, self.state)
         if not side.any():
@@ -188,7 +188,7 @@ class SpnRows(NamedTuple):
         rows[:] = np.concatenate([rows[~side], rows[side]])
         parts = np.split(rows, [np.count_nonzero(~side)])
         share = np.array([self.weight[part].sum() for part in parts])
-        return Sum(np.log(share / share.sum()), [self.learn(part, columns, columns[:0]) for part in parts])
+        return SumNode(np.log(share / share.sum()), [self.learn(part, columns, columns[:0]) for part in parts])
 
     def points(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Cells as points (n, D): numbers in units, levels as indicators in units, about their means, missing at 0."""
@@ -266,7 +266,7 @@ def spn_circuits(
 def spn_components(columns: Columns, circuits: Iterator[tuple[int, Node]]) -> Components:
     """The components of leaves that become circuits, of `spn_circuits`."""
     d = len(columns.slot)
-    return _joined({leaf: multiplied_out(circuit, d) for leaf, circuit in circuits}, d)
+    return _joined_mixtures({leaf: multiplied_out(circuit, d) for leaf, circuit in circuits}, d)
 
 
 def class_components(
@@ -285,4 +285,4 @@ def class_components(
             share = np.array([weight[group].sum() for group in groups])
             group = np.repeat(np.arange(len(groups))[:, None], d, axis=1)
             mixtures[leaf] = _Mixture(np.log(share / share.sum()), group, groups)
-    return _joined(mixtures, d)
+    return _joined_mixtures(mixtures, d)

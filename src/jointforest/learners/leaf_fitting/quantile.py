@@ -106,7 +106,7 @@ def leaf_cdfs(
 ) -> LeafCdfs:
     """The CDFs of a numeric slot in leaves with these values; the ``box`` is the sides (l, p) of the leaves."""
     j = int(np.flatnonzero((columns.slot == slot) & (columns.is_categorical == 0))[0])
-    lo, hi = _support(columns, table, slot, box[0][:, slot], box[1][:, slot])
+    lo, hi = _support_of_boxes(columns, table, slot, box[0][:, slot], box[1][:, slot])
     width = column_resolution(table.values[j][table.codes[j] < 0], float(table.spread[slot]))
     place = {"lo": lo, "hi": hi, "step": columns.step[slot], "origin": columns.origin[slot], "width": width}
     return LeafCdfs(*cdfs(_samples(values, epsilon, float(table.spread[slot]), **place)), lo, hi)
@@ -125,7 +125,7 @@ def with_cdfs(leaves: TreeLeaves, cdfs_of: Mapping[int, LeafCdfs]) -> TreeLeaves
     for slot, cdfs in sorted(cdfs_of.items()):
         fields["family"][:, slot], fields["a"][:, slot], fields["b"][:, slot] = UNIFORM, 0.0, 0.0
         fields["lo"][:, slot], fields["hi"][:, slot] = cdfs.lo, cdfs.hi
-        leaf, knot = _pieces(cdfs.start)
+        leaf, knot = _leaf_and_knot(cdfs.start)
         count = np.bincount(leaf, minlength=len(cdfs.lo))
         first = np.cumsum(count) - count
         cut = count > 0
@@ -142,7 +142,7 @@ def with_cdfs(leaves: TreeLeaves, cdfs_of: Mapping[int, LeafCdfs]) -> TreeLeaves
     return leaves._replace(**fields, pieces=pieces)
 
 
-def _pieces(knot_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _leaf_and_knot(knot_start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Leaf of every piece of a column, and the knot that it begins at; CDFs that are one line have none."""
     count = np.diff(knot_start) - 1
     count[count == 1] = 0
@@ -173,7 +173,7 @@ def _pooled_variance(var: np.ndarray, total: np.ndarray, spread: float) -> float
     return min(squares / free, spread * spread) if squares > 0 and free > 0 else spread * spread
 
 
-def _support(
+def _support_of_boxes(
     columns: Columns, table: Table, slot: int, lo: np.ndarray, hi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The boxes' sides (l,), open ones a `quantile_margin` beyond the values; on a grid edges of cells."""

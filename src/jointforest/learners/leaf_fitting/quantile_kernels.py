@@ -239,7 +239,7 @@ def _cells_corridor(samples, first_row, end_row, epsilon, lo, hi, gates):
 
 
 @kernel
-def _cut(p, slope, n, length, bound, sign, new_p, new_slope):
+def _cut_polygon(p, slope, n, length, bound, sign, new_p, new_slope):
     """Write the part of a polygon of n corners where ``sign * (p + length * slope) <= sign * bound``; its corners."""
     # Bounds may be reached up to rounding. Of corners that are equal up to rounding one is kept.
     m = 0
@@ -266,7 +266,7 @@ def _add_corner(p, slope, length, new_p, new_slope, m):
 
 
 @kernel
-def _reach(gates, n, here, a, b, polygons):
+def _last_gate(gates, n, here, a, b, polygons):
     """The last gate that a straight line gets to from the part [a, b] of gate ``here``, and the part it can reach."""
     # The lines that pass all gates so far are a convex polygon, which every further gate cuts.
     at, lower, upper = gates.at, gates.lower, gates.upper
@@ -284,8 +284,8 @@ def _reach(gates, n, here, a, b, polygons):
     m += 2
     while gate + 1 < n and 4 * m <= p.shape[0]:
         longer = at[gate + 1] - at[here]
-        n_corners = _cut(p, slope, m, longer, upper[gate + 1], 1.0, polygons.half_p, polygons.half_slope)
-        n_corners = _cut(
+        n_corners = _cut_polygon(p, slope, m, longer, upper[gate + 1], 1.0, polygons.half_p, polygons.half_slope)
+        n_corners = _cut_polygon(
             polygons.half_p, polygons.half_slope, n_corners, longer, lower[gate + 1], -1.0, new_p, new_slope
         )  # fmt: skip
         if n_corners == 0:
@@ -330,7 +330,7 @@ def _few_knots(gates, n, polygons):
     knot[0], gates.low[0], gates.high[0] = 0, gates.lower[0], gates.upper[0]
     k = 0
     while knot[k] < n - 1:
-        gate, low, high = _reach(gates, n, knot[k], gates.low[k], gates.high[k], polygons)
+        gate, low, high = _last_gate(gates, n, knot[k], gates.low[k], gates.high[k], polygons)
         k += 1
         knot[k], gates.low[k], gates.high[k] = gate, low, high
     _choose_heights(gates, k)
@@ -378,7 +378,7 @@ def _keep_slope(gates, n, below, above, floor):
 
 
 @kernel
-def _narrow(gates, n, masses, least, epsilon, mean, spread):
+def _narrow_gates(gates, n, masses, least, epsilon, mean, spread):
     """Narrow gates farther than ``spread`` from the mean, by its square, because error there changes the variance."""
     at, lower, upper, target = gates.at, gates.lower, gates.upper, gates.height
     below, above, floor = masses
@@ -413,7 +413,7 @@ def _far_mass(from_x, to_x, mean, allowed, density):
 
 
 @kernel
-def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
+def _write_knots(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
     """Write the knots of a CDF within epsilon of that of a leaf's values; the number of knots, first and last near."""
     # Half of the mass beyond the values is the least within: everywhere in (lo, hi] is some density. Farther there is
     # half a row's uniform density at most, and little for the variance.
@@ -442,7 +442,7 @@ def _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p):
             below, above = below * part + far_below, above * part + far_above
     floor = max(min(floor, epsilon - max(below, above), 0.5 * (1.0 - below - above)), 0.0)
     _keep_slope(gates, n, below, above, floor)
-    _narrow(gates, n, (below, above, floor), _LEAST / samples.rows[leaf], epsilon, mean, spread)
+    _narrow_gates(gates, n, (below, above, floor), _LEAST / samples.rows[leaf], epsilon, mean, spread)
     k = _few_knots(gates, n, polygons)
     span, size = at[n - 1] - at[0], 0
     if far_below > 0.0:
@@ -500,8 +500,8 @@ def _fit_cdf(samples, leaf, gates, polygons, knot_x, knot_p):
     mean, var, extra = samples.mean[leaf], samples.var[leaf], samples.extra[leaf]
     spread = math.sqrt(var + extra)
     if not 0.0 < spread < math.inf:  # squares of the smallest and largest floats
-        return _line(samples, leaf, mean, math.inf, gates, polygons, knot_x, knot_p)[0]
-    size, near, near_end = _line(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p)
+        return _write_knots(samples, leaf, mean, math.inf, gates, polygons, knot_x, knot_p)[0]
+    size, near, near_end = _write_knots(samples, leaf, mean, spread, gates, polygons, knot_x, knot_p)
     pieces = polygons.p, polygons.slope, polygons.half_p
     close, any_ = ((1.0 - _VARIANCE) * var, (1.0 + _VARIANCE) * var + extra), (-math.inf, math.inf)
     while not keep_moments(knot_x, knot_p, (near, near_end, size), mean, spread, close, samples.step, pieces):

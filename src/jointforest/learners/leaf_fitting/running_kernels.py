@@ -26,7 +26,7 @@ def _product(a, b):
 
 
 @kernel
-def _add(pair, value, more):
+def _add_to_pair(pair, value, more):
     """Add ``value + more``, the second below the rounding of the first, to a pair (2,)."""
     s = pair[0] + value
     part = s - pair[0]
@@ -57,14 +57,14 @@ def add_numbers(x, atom, leaf_of, times, scale, atoms, count, ends, total, squar
             z = (x[i] - scale[0]) / scale[1]
             square, below = _product(z, z)
             if times[i] == 1:
-                _add(total[leaf], z, 0.0)
-                _add(squares[leaf], square, below)
+                _add_to_pair(total[leaf], z, 0.0)
+                _add_to_pair(squares[leaf], square, below)
             else:
                 t = float(times[i])
                 value, lost = _product(z, t)
-                _add(total[leaf], value, lost)
+                _add_to_pair(total[leaf], value, lost)
                 value, lost = _product(square, t)
-                _add(squares[leaf], value, lost + below * t)
+                _add_to_pair(squares[leaf], value, lost + below * t)
 
 
 @entry
@@ -81,7 +81,7 @@ def count_levels(codes, leaf_of, times, count, missing):
 def add_pairs(a, b):
     """Add the pairs b (k, 2) to the pairs a."""
     for k in range(a.shape[0]):
-        _add(a[k], b[k, 0], b[k, 1])
+        _add_to_pair(a[k], b[k, 0], b[k, 1])
 
 
 @entry

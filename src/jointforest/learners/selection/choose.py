@@ -104,7 +104,7 @@ class Task(NamedTuple):
             schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
         return pairs_of(schema, cells, self.seed) if self.objective == "draws" and cells.shape[1] > 1 else None
 
-    def without_those_that_lose(self) -> Task:
+    def without_unfit_learners(self) -> Task:
         """The task without learners that would not keep which cells are missing, or a value far from all others."""
         schema, cells = self.schema, self.cells
         if self.reduced is not None:
@@ -174,7 +174,7 @@ def choose(task: Task) -> Chosen:
     """Compare, decide, learn from all rows."""
     known = task.candidates(task.budget)
     if len(known) > 1:
-        task = task.without_those_that_lose()
+        task = task.without_unfit_learners()
         known = task.candidates(task.budget)
     if len(known) == 1:
         why = "the only candidate"

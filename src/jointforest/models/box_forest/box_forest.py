@@ -43,7 +43,7 @@ def moments_in_leaves(forest: Forest, evidence: Evidence, j: int, of: np.ndarray
 # ---- Covariance of two columns of numbers, exact: columns of a leaf are independent.
 
 
-def _of_rows(forest: Forest, rows: Evidence, post: posterior.LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
+def _covary(forest: Forest, rows: Evidence, post: posterior.LeafPosterior, first: int, a: int, b: int) -> np.ndarray:
     """Covariances given the rows first.. whose posterior this is."""
     n = len(post.log_evidence)
     chunk = rows.take(np.arange(first, first + n))
@@ -296,7 +296,7 @@ class BoxForestPosterior(PosteriorState):
         # NaN where the evidence has probability 0. With c the mixture's means, a leaf adds w (m_a - c_a)(m_b - c_b).
         forest = self.forest
         return posterior.by_chunks(
-            forest, self.evidence, lambda rows, post, first: _of_rows(forest, rows, post, first, a, b), known=self.row
+            forest, self.evidence, lambda rows, post, first: _covary(forest, rows, post, first, a, b), known=self.row
         )
 
     def missing_shares(self, columns: Sequence[int]) -> np.ndarray:

@@ -219,7 +219,7 @@ def condition(forest: Forest, evidence: Evidence, seen: bool = True, within: flo
     )
 
 
-def _check_size(forest: Forest, n_pieces: int) -> None:
+def _check_room(forest: Forest, n_pieces: int) -> None:
     if n_pieces > _MOST_PIECES:
         raise ValueError(
             f"the evidence cuts {len(forest.leaves.log_weight)} leaves into {n_pieces} pieces; "
@@ -311,7 +311,7 @@ def _cut_numbers(
                 field[at[alone], slot] = getattr(pieces, name)[alone, 0]
             fields["family"][at[~alone], slot] = UNIFORM  # until the pieces are numbered
             cut.append((slot, at[~alone], pieces_of(*(field[~alone] for field in pieces[:6]))))
-            _check_size(forest, sum(len(at) for _, at, _ in cut))
+            _check_room(forest, sum(len(at) for _, at, _ in cut))
         masses.append(mass)
     kept = taken_pieces(leaves.pieces, fields["family"], fields["a"], fields["b"])
     before = len(kept.log_weight)
@@ -373,7 +373,7 @@ def _cut_levels(
     for j, region in regions.items():
         if columns.is_categorical[j]:
             slot = int(columns.slot[j])
-            likelihood = _of_levels(evidence, region, columns.n_levels(slot))
+            likelihood = _level_likelihoods(evidence, region, columns.n_levels(slot))
             place = int(where.place[slot])
             if place < 0:
                 wide[-1 - place] = weighed_levels(wide[-1 - place], likelihood)
@@ -386,7 +386,7 @@ def _cut_levels(
     return mass, side_by_side(where, wide, len(row))
 
 
-def _of_levels(evidence: Evidence, region: int, n: int) -> np.ndarray:
+def _level_likelihoods(evidence: Evidence, region: int, n: int) -> np.ndarray:
     """Likelihood of each of n levels under a region, (n,)."""
     level = np.arange(n)[:, None]
     runs = slice(*evidence.run_start[region : region + 2])

@@ -135,7 +135,7 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 @record
-class _Tried(NamedTuple):
+class _PeakScratch(NamedTuple):
     """Scratch of one column: the greatest peaks, their parameter rows, and the places that are tried.
 
     peak : float64 array (PEAKS,), descending
@@ -148,9 +148,9 @@ class _Tried(NamedTuple):
     place: np.ndarray
 
 
-def tried_scratch() -> _Tried:
+def tried_scratch() -> _PeakScratch:
     """Scratch for `best_number`."""
-    return _Tried(np.empty(PEAKS), np.empty(PEAKS, np.int64), np.empty(3 * PEAKS + 64))
+    return _PeakScratch(np.empty(PEAKS), np.empty(PEAKS, np.int64), np.empty(3 * PEAKS + 64))
 
 
 @kernel
@@ -239,7 +239,7 @@ def find_places(problem, box, j, row, log_weight, tried):
 
 
 @kernel
-def _on_grid(columns, slot, x):
+def _centre_of_cell(columns, slot, x):
     """The centre of x's cell; x itself without grid."""
     return cell_centre(columns.step[slot], columns.origin[slot], x) if columns.step[slot] > 0.0 else x
 
@@ -251,7 +251,7 @@ def golden_section(problem, j, row, log_weight, lo, hi, x, best):
     slot, region = columns.slot[j], cell_region(evidence, np.int64(0), j)
     for _ in range(_STEPS):
         width = _GOLDEN * (hi - lo)
-        u, v = _on_grid(columns, slot, hi - width), _on_grid(columns, slot, lo + width)
+        u, v = _centre_of_cell(columns, slot, hi - width), _centre_of_cell(columns, slot, lo + width)
         at_u = mixture_log_density(columns, leaves, j, row, log_weight, u)
         at_v = mixture_log_density(columns, leaves, j, row, log_weight, v)
         for y, density in ((u, at_u), (v, at_v)):

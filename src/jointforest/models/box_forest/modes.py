@@ -249,7 +249,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     density = _density(forest, X)
     if bound > density.max() + TOLERANCE:
         starts = X[np.argsort(-density, kind="stable")[:_STARTS]]
-        candidates = _Rows(forest, problem, box, [*X, *(_ascend(forest, problem, box, x) for x in starts)])
+        candidates = _BestRows(forest, problem, box, [*X, *(_ascend(forest, problem, box, x) for x in starts)])
         if budget > 0 and bound > candidates.best + TOLERANCE:
             bound = min(bound, search(problem, box, leaf, log_bound, candidates.best, candidates.visit, budget))
         X = np.array(candidates.rows)
@@ -263,7 +263,7 @@ def modes(forest: Forest, evidence: Evidence, k: int, budget: int = BUDGET) -> M
     return ModePoints(X[order], density[order], max(bound, float(density[order[0]])))
 
 
-class _Rows:
+class _BestRows:
     """Rows that were found so far, and the greatest log density among them."""
 
     def __init__(self, forest: Forest, problem: _Problem, box: _Box, rows: list[np.ndarray]) -> None:

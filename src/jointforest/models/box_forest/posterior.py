@@ -16,7 +16,7 @@ from .posterior_kernels import leaf_moments, level_sums, posterior_rows, row_scr
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
 from .structure_kernels import MIXED
-from .tree_weight_kernels import shared_rows, weigh_trees, with_routed
+from .tree_weight_kernels import weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
 """Most pairs of a row and a leaf in a chunk: some 50 MB."""
@@ -187,79 +187,6 @@ def log_density(forest: Forest, evidence: Evidence) -> np.ndarray:
 
     parts = list(map_ordered(work, chunks(len(rows.value), _DENSITY_ROWS)))
     return np.concatenate([np.empty(0), *parts])[place] + evidence.log_penalty
-
-
-# ---- The posterior of rows that have most cells in common, as the coalitions of one row have.
-
-_SHARED_ENTRIES = 8_000_000
-"""Most pairs of a distinct cell and a leaf that are kept: 64 MB."""
-_EACH = 2
-"""Times that a cell must occur on average, so that weighing it once for all rows pays."""
-
-
-class SharedCells(NamedTuple):
-    """The distinct cells of n rows, and how well each fits each of L leaves.
-
-    number : int64 array (n, d). Of each cell of the rows, -1 where it is missing.
-    start : int64 array (C + 1,). Cell c reaches the leaves ``leaf[start[c]:start[c + 1]]``.
-    leaf : int32 array (M,)
-    log_density : float64 array (C, L). Of each cell in each leaf; -inf where it cannot be.
-    prior : float64 array (L,). The leaves' log weights.
-    """
-
-    number: np.ndarray
-    start: np.ndarray
-    leaf: np.ndarray
-    log_density: np.ndarray
-    prior: np.ndarray
-
-    def posterior(self, first: int, stop: int) -> LeafPosterior:
-        """`posterior` of the rows first..stop-1, to rounding."""
-        rows, n_leaves = self.number[first:stop], len(self.prior)
-        scratch = np.empty(n_leaves, np.int32), np.empty(n_leaves)
-        return LeafPosterior(*shared_rows(self.prior, rows, self.start, self.leaf, self.log_density, *scratch))
-
-
-def shared_posteriors(forest: Forest, evidence: Evidence) -> Callable[[int, int], LeafPosterior]:
-    """A function of first and stop: `posterior` of these rows, to rounding, with each distinct cell evaluated once."""
-    # log p(leaf, evidence) is the sum of the log densities of the cells. Rows with regions use `posterior`.
-    cells = _shared_cells(forest, evidence)
-    if cells is not None:
-        return cells.posterior
-
-    def of_part(first: int, stop: int) -> LeafPosterior:
-        part = evidence.take(np.arange(first, stop))
-        cells = _shared_cells(forest, part)
-        return chunk_posterior(forest, part, 0, stop - first) if cells is None else cells.posterior(0, stop - first)
-
-    return of_part
-
-
-def _shared_cells(forest: Forest, evidence: Evidence) -> SharedCells | None:
-    """The cells of all rows; None where sharing them is impossible, or does not pay."""
-    value, leaves = evidence.value, forest.leaves
-    n, d = value.shape
-    if evidence.has_regions or not n:
-        return None
-    number, cells, columns, count = np.full((n, d), -1, dtype=np.int64), [], [], 0
-    for j in range(d):
-        known = np.flatnonzero(~np.isnan(value[:, j]))
-        distinct, place = np.unique(value[known, j], return_inverse=True)
-        number[known, j] = count + place
-        cells.append(distinct)
-        columns.append(np.full(len(distinct), j))
-        count += len(distinct)
-    n_leaves = len(leaves.log_weight)
-    if count * n_leaves > _SHARED_ENTRIES or _EACH * count > (number >= 0).sum():
-        return None
-    alone = np.full((count, d), np.nan)
-    alone[np.arange(count), np.concatenate(columns)] = np.concatenate(cells)
-    start, leaf, log_weight, _ = posterior_rows(
-        forest.columns, forest.trees, leaves, Evidence.of_values(alone), 0, count, True, row_scratch(forest)
-    )
-    log_density = np.full((count, n_leaves), -np.inf)
-    log_density[np.repeat(np.arange(count), np.diff(start)), leaf] = log_weight - leaves.log_weight[leaf]
-    return SharedCells(number, start, leaf, log_density, np.ascontiguousarray(leaves.log_weight))
 
 
 # ---- The evidence in each tree alone.

@@ -62,7 +62,7 @@ def rake(forest: Forest, X: np.ndarray) -> Forest:
         raked = _far_columns(forest, X)
         if not raked:
             break
-        forest = _tilted(forest, raked)
+        forest = _tilted_forest(forest, raked)
     else:
         _warn_of_far(forest, _far_columns(forest, X))
     return forest
@@ -85,16 +85,16 @@ def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
     for j in range(X.shape[1]):
         there = ~np.isnan(X[:, j])
         if there.any():
-            question = _levels if forest.columns.is_categorical[j] else _column
+            question = _level_bins if forest.columns.is_categorical[j] else _column_bins
             raked = question(forest, known.posterior, j, X[there, j])
             if raked is not None:
                 far[j] = raked
     return far
 
 
-def _tilted(forest: Forest, raked: dict[int, Raked]) -> Forest:
+def _tilted_forest(forest: Forest, raked: dict[int, Raked]) -> Forest:
     """The forest times factors of these columns; the background keeps its weight."""
-    factors = _factors(np.exp(forest.leaves.log_weight), raked)
+    factors = _fitted_factors(np.exp(forest.leaves.log_weight), raked)
     tilted = condition(forest, _evidence(forest, raked, factors), seen=False, within=WITHIN)
     if not tilted.has_background:
         return tilted
@@ -106,7 +106,7 @@ def _tilted(forest: Forest, raked: dict[int, Raked]) -> Forest:
     return replace(tilted, leaves=tilted.leaves._replace(log_weight=log_weight))
 
 
-def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
+def _level_bins(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
     """Levels of one column as bins; None where their shares are close enough."""
     slot = forest.columns.slot[j]
     first, stop = forest.columns.level_start[slot : slot + 2].tolist()
@@ -121,17 +121,17 @@ def _levels(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked
     return Raked(Bins(end - 1.0, end), wanted, mass, distance)
 
 
-def _column(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
+def _column_bins(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
     """Bins of one column of numbers, as few as do; None where its CDF is close enough."""
     values = np.sort(x)
     bins = bins_between(forest, j, _places(forest, j, values))
     wanted = np.searchsorted(values, bins.hi, side="right") / len(values)
-    mass = _mass(forest, j, post.leaf, bins)
+    mass = _mass_in_leaves(forest, j, post.leaf, bins)
     have = np.cumsum(np.exp(post.log_weight) @ mass)
     distance = float(np.abs(have - wanted).max(initial=0.0))
     if distance <= _FAR:
         return None
-    ends = _ends(have / have[-1], wanted)
+    ends = _ends_of_bins(have / have[-1], wanted)
     mass = np.add.reduceat(mass, np.append(0, ends[:-1] + 1), axis=1)
     bins = Bins(np.append(-np.inf, bins.hi[ends[:-1]]), bins.hi[ends])
     return Raked(bins, np.diff(wanted[ends], prepend=0.0), mass, distance)
@@ -148,14 +148,14 @@ def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
     return np.asarray(places[(places >= values[0]) & (places < values[-1])])
 
 
-def _mass(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
+def _mass_in_leaves(forest: Forest, j: int, rows: np.ndarray, bins: Bins) -> np.ndarray:
     """P(column j in bin) in leaves (m,), float32 (m, B)."""
     nothing = Evidence.nothing(len(forest.columns.slot), _CHUNK)
     parts = [rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK)]
     return np.concatenate([mass_in_leaves(forest, nothing, j, part, bins).astype(np.float32) for part in parts])
 
 
-def _ends(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _ends_of_bins(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Places (k,) of (m,) at which bins end, the last m - 1: CDFs that are equal there are `_CLOSE` in between."""
     # Greedy: each bin is as long as it can be.
     have, wanted = np.append(0.0, have), np.append(0.0, wanted)
@@ -175,7 +175,7 @@ def _ends(have: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.array(ends)
 
 
-def _factors(weight: np.ndarray, columns: dict[int, Raked]) -> dict[int, np.ndarray]:
+def _fitted_factors(weight: np.ndarray, columns: dict[int, Raked]) -> dict[int, np.ndarray]:
     """Factors of the bins of each column, by iterative proportional fitting of leaves' weights (L,)."""
     factors = {j: np.ones(len(column.wanted)) for j, column in columns.items()}
     log_weight = np.log(np.maximum(weight, 1e-300))

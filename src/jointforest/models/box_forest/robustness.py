@@ -24,7 +24,7 @@ _SHIFTS = ("leaf", "column")
 
 
 @record
-class _Problem(NamedTuple):
+class _RobustnessProblem(NamedTuple):
     """The model and what is asked of it: L leaves of N nodes, K classes, p numeric slots.
 
     columns : Columns
@@ -80,14 +80,14 @@ def without_target(model: Forest, evidence: Evidence, j: int) -> Evidence:
     return evidence._replace(region=np.empty((0, 0), np.int32))
 
 
-def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> _Problem:
+def make_problem(model: Forest, j: int, beta: float, c: float, shift: str) -> _RobustnessProblem:
     """What is asked of every row; a ValueError if c or shift is out of range."""
     check("shift", shift, _SHIFTS)
     check_number("c", c, 0, math.inf, without="high", text="a number of at least 0")
     trees, leaves = model.trees, model.leaves
     allowed = _allowed(model, j)
     weight = rows_below(trees.left, trees.right, at_leaves(trees, np.exp(leaves.log_weight)))
-    return _Problem(
+    return _RobustnessProblem(
         columns=model.columns,
         trees=trees,
         leaves=leaves,
@@ -192,7 +192,7 @@ class Worst(NamedTuple):
     is_impossible: np.ndarray
 
 
-def _make_scratch(problem: _Problem) -> tuple[Reached, Worst]:
+def _make_scratch(problem: _RobustnessProblem) -> tuple[Reached, Worst]:
     """Arrays for one row; memory that no row touches is never claimed from the system."""
     n_nodes, n_leaves, n_trees = len(problem.trees.feature), len(problem.leaves.log_weight), len(problem.trees.root)
     d, p = len(problem.columns.slot), len(problem.columns.step)

@@ -405,7 +405,7 @@ def mixture_value(problem, reached, worst, y, z, epsilon):
 
 
 @kernel
-def _excess(problem, reached, worst, t, y, z, u, epsilon):
+def _tree_excess(problem, reached, worst, t, y, z, u, epsilon):
     """Value and mass of one tree, and the log of their scale."""
     first, stop = reached.leaf_start[t], reached.leaf_start[t + 1]
     top = value_leaves(problem, reached, worst, first, stop, y, z, u, epsilon)
@@ -416,7 +416,7 @@ def _excess(problem, reached, worst, t, y, z, u, epsilon):
 
 
 @kernel
-def _ratio(problem, reached, worst, t, y, z, epsilon):
+def _most_apart(problem, reached, worst, t, y, z, epsilon):
     """The most that p_t(z | evidence) - p_t(y | evidence) can be."""
     first = reached.leaf_start[t]
     if reached.leaf_start[t + 1] == first + 1:
@@ -424,13 +424,13 @@ def _ratio(problem, reached, worst, t, y, z, epsilon):
         value, mass = value_classes(problem, leaf, y, z, 0.0, epsilon)
         return value / mass
     u = worst.ratio[t]  # of another epsilon or challenger: near the answer, but it may lie above it
-    value, mass, _ = _excess(problem, reached, worst, t, y, z, u, epsilon)
+    value, mass, _ = _tree_excess(problem, reached, worst, t, y, z, u, epsilon)
     if not value > 0.0:
         u = -1.0
-        value, mass, _ = _excess(problem, reached, worst, t, y, z, u, epsilon)
+        value, mass, _ = _tree_excess(problem, reached, worst, t, y, z, u, epsilon)
     while value > _ROUNDING * mass:
         u += value / mass
-        value, mass, _ = _excess(problem, reached, worst, t, y, z, u, epsilon)
+        value, mass, _ = _tree_excess(problem, reached, worst, t, y, z, u, epsilon)
     worst.ratio[t] = u
     return u
 
@@ -441,7 +441,7 @@ def average_value(problem, reached, worst, y, z, epsilon):
     total = 0.0
     for t in range(problem.n_trees):
         if worst.tree_weight[t] > 0.0:
-            total += worst.tree_weight[t] * _ratio(problem, reached, worst, t, y, z, epsilon)
+            total += worst.tree_weight[t] * _most_apart(problem, reached, worst, t, y, z, epsilon)
     return total
 
 
@@ -452,7 +452,7 @@ def _weigh_trees(problem, reached, worst, y, z):
     top, weight = -math.inf, worst.tree_weight
     for t in range(problem.n_trees):
         worst.ratio[t], worst.is_impossible[t], weight[t] = -1.0, 0, -math.inf
-        _, mass, scale = _excess(problem, reached, worst, t, y, z, 0.0, 0.0)
+        _, mass, scale = _tree_excess(problem, reached, worst, t, y, z, 0.0, 0.0)
         if mass > 0.0:
             weight[t] = problem.beta * (math.log(mass) + scale + math.log(problem.weight[problem.trees.root[t]]))
         else:
@@ -486,7 +486,7 @@ def _log_odds(value, mass):
 
 
 @kernel
-def _gap(problem, reached, worst, y, z, epsilon):
+def _challenge(problem, reached, worst, y, z, epsilon):
     """Below 0 if the challenger cannot win; smooth in epsilon, and nearly straight."""
     if problem.beta < 1.0:
         return average_value(problem, reached, worst, y, z, epsilon)
@@ -504,7 +504,7 @@ def _first_win(problem, reached, worst, y, z, margin, stop, tol):
     if problem.splits_target == 0:
         stop = min(stop, margin / (margin - 1.0))
     a = max(stop - 0.5 * tol, 0.0)
-    fa = _gap(problem, reached, worst, y, z, a)
+    fa = _challenge(problem, reached, worst, y, z, a)
     if fa < 0.0:
         return a
     c, fc, t = a, fa, fa / (fa - fb)
@@ -512,7 +512,7 @@ def _first_win(problem, reached, worst, y, z, margin, stop, tol):
         least = 0.5 * tol / abs(b - a)
         t = min(max(t, least), 1.0 - least)
         x = a + t * (b - a)
-        f = _gap(problem, reached, worst, y, z, x)
+        f = _challenge(problem, reached, worst, y, z, x)
         if (f < 0.0) == (fa < 0.0):
             c, fc = a, fa
         else:
@@ -531,7 +531,7 @@ def _row_epsilon(problem, reached, worst, y, second, p, i, tol):
         if z == y or k == second:
             continue
         at = worst.epsilon[0] if smallest <= worst.epsilon[0] <= smallest + tol else smallest  # its bounds are at hand
-        if k >= 0 and _gap(problem, reached, worst, y, z, at) < 0.0:
+        if k >= 0 and _challenge(problem, reached, worst, y, z, at) < 0.0:
             continue
         margin = p[i, z] - p[i, y]
         smallest = min(smallest, _first_win(problem, reached, worst, y, z, margin, at, tol))

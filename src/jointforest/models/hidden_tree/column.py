@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +13,10 @@ from ...data.discretization.discretizer import Scale
 from ...data.evidence import Evidence, build
 from ...data.schema import Column
 from ...runtime.threads import one_blas_thread
-from ..base import Parts
-from .hidden_trees import HiddenTrees, lost_atoms
-from .messages import CodeEvidence, code_evidence
+from ..base import Distribution, Parts
+from .hidden_trees import HiddenTrees, TreeTables, lost_atoms
+from .messages import CodeEvidence, code_evidence, down, own_messages, up
 from .posterior import CodePosterior, KeptRows, by_batches, codes_without_each, column_codes, in_batches, posterior
-from .states import node_states
 
 
 class Question(NamedTuple):
@@ -191,10 +190,10 @@ def _covariances(
     share = before.codes[a]
     is_free = np.isnan(known[a].value) & np.isnan(known[b].value)
     excess = _code_means(hidden, known[a], a)
-    excess = excess - _expected(share, excess)
-    size = _expected(share, np.maximum(excess, 0.0))[:, 0]
+    excess = excess - _expected_number(share, excess)
+    size = _expected_number(share, np.maximum(excess, 0.0))[:, 0]
     means_b = _code_means(hidden, known[b], b)
-    center = _expected(before.codes[b], means_b)
+    center = _expected_number(before.codes[b], means_b)
     out = np.zeros(len(is_free))
     rows = np.flatnonzero(is_free & (size > 0.0))
     if len(rows):
@@ -203,13 +202,13 @@ def _covariances(
         sides = np.concatenate([excess[rows], -excess[rows]])
         tilted[a] = _tilted(hidden, tilted[a], a, np.maximum(sides, 0.0))
         after = ask(tilted, twice).codes[b]
-        above, below = np.split(_expected(after, (means_b - center)[twice])[:, 0], 2)
+        above, below = np.split(_expected_number(after, (means_b - center)[twice])[:, 0], 2)
         out[rows] = size[rows] * (above - below)
     out[np.isneginf(before.log_joint.max(axis=1))] = np.nan
     return out
 
 
-def _expected(share: np.ndarray, of_code: np.ndarray) -> np.ndarray:
+def _expected_number(share: np.ndarray, of_code: np.ndarray) -> np.ndarray:
     """Means over codes of the numbers ``of_code`` (n, K), with the weights ``share`` (n, K): (n, 1)."""
     return np.asarray((share * of_code).sum(axis=1, keepdims=True))
 
@@ -260,3 +259,62 @@ def parts(hidden: HiddenTrees, row: KeptRows, j: int) -> Parts:
     answer = _of_codes(hidden.scales[j], of_code, known[j].take(np.zeros(len(of_code), np.int64)), question)
     mean, variance = (answer, answer * (1.0 - answer)) if is_levels else (answer[:, :1], answer[:, 1:])
     return Parts(np.concatenate(prior), np.concatenate(weight), mean, variance)
+
+
+# ---- Hidden states given one row of evidence, and the nodes about which the evidence is most informative.
+
+
+class HiddenState(NamedTuple):
+    """A hidden state of one tree, given one row of evidence.
+
+    weight : float. p(state | evidence).
+    log_weight : float. log p(state, evidence).
+    tree : int. Number of the tree.
+    column : str. The column whose node has the state.
+    state : int. Number of the state.
+    distribution : Distribution. The distribution of the rows in the state.
+    """
+
+    weight: float
+    log_weight: float
+    tree: int
+    column: str
+    state: int
+    distribution: Distribution
+
+
+def most_informed_nodes(
+    hidden: HiddenTrees, evidence: Evidence, posteriors: Sequence[tuple[list[np.ndarray], float]] | None = None
+) -> list[tuple[int, np.ndarray, float]]:
+    """For each tree, the node whose posterior of states, given one row of evidence, diverges most from the prior."""
+    # A tuple has the node, p(state | evidence) (H,), and log p(tree, evidence). Only nodes with a column count. If the
+    # evidence contains a sum, ``posteriors`` gives the states of all nodes and log p(evidence) for each tree.
+    with one_blas_thread():
+        known, nothing = code_evidence(hidden, evidence), code_evidence(hidden, build(hidden.schema))
+        log_base = float(sum(of.log_base[0] for of in known))
+        found = []
+        for t, (tree, log_weight) in enumerate(zip(hidden.trees, hidden.log_weight.tolist(), strict=True)):
+            prior = node_states(tree, nothing)[0]
+            posterior, log_p = node_states(tree, known) if posteriors is None else posteriors[t]
+            apart = [
+                state_divergence(p, q) if j >= 0 else -1.0
+                for p, q, j in zip(posterior, prior, tree.column.tolist(), strict=True)
+            ]
+            node = int(np.argmax(np.round(apart, 9)))
+            found.append((node, posterior[node], log_weight + log_p + log_base))
+        return found
+
+
+def node_states(tree: TreeTables, known: list[CodeEvidence]) -> tuple[list[np.ndarray], float]:
+    """p(state | one row of evidence) of every node, and log p(evidence) without base densities."""
+    upward = up(tree, own_messages(tree, known), 1)
+    downward = down(tree, upward)
+    weights = [downward.state(k)[0].astype(np.float64) for k in range(len(tree))]
+    shares = [weight / max(weight.sum(), np.finfo(float).tiny) for weight in weights]
+    return shares, float(upward.log_probability[0])
+
+
+def state_divergence(p: np.ndarray, q: np.ndarray) -> float:
+    """Kullback-Leibler divergence of two discrete distributions, in nats."""
+    some = p > 0.0
+    return float(p[some] @ np.log(p[some] / np.maximum(q[some], np.finfo(float).tiny)))

@@ -40,7 +40,7 @@ def condition(hidden: HiddenTrees, evidence: Evidence) -> HiddenTrees:
         raise ValueError("the evidence has probability 0; drop or widen one of its conditions")
     columns, scales = [], []
     for j, column in enumerate(hidden.schema.columns):
-        pinned, scale = _cut(column, hidden.scales[j], evidence, j)
+        pinned, scale = _restricted_scale(column, hidden.scales[j], evidence, j)
         columns.append(pinned)
         scales.append(scale)
     schema = replace(hidden.schema, columns=tuple(columns))
@@ -68,17 +68,17 @@ def conditioned_tree(tree: TreeTables, inside: list[Message], vectors: Mapping[i
     transition, emission = [], []
     known = {tree.missing_node[j] for j in vectors}
     blank = tuple(np.zeros_like(share) if k in known else share for k, share in enumerate(tree.blank))
-    seen = _known_cells(tree, known)
+    seen = _known_cell_messages(tree, known)
     for k, j in enumerate(tree.column.tolist()):
         here = times(inside[k], seen[k])[0]
         before, codes = tree.transition[k], tree.emission[k]
-        transition.append(before if here is None else _shares(before * here, before).astype(tree.dtype))
+        transition.append(before if here is None else _normed(before * here, before).astype(tree.dtype))
         vector = vectors.get(j)
-        emission.append(codes if vector is None else _shares(codes * vector, vector / vector.sum()).astype(tree.dtype))
+        emission.append(codes if vector is None else _normed(codes * vector, vector / vector.sum()).astype(tree.dtype))
     return replace(tree, transition=tuple(transition), emission=tuple(emission), blank=blank)
 
 
-def _known_cells(tree: TreeTables, known: set[int]) -> list[Message]:
+def _known_cell_messages(tree: TreeTables, known: set[int]) -> list[Message]:
     """Messages of known cells to the states of nodes of missing cells, (1, H_k); columns' states get none."""
     seen: list[Message] = [None] * len(tree)
     apart = {k for k in tree.missing_node.values() if tree.column[k] < 0}
@@ -91,13 +91,13 @@ def _known_cells(tree: TreeTables, known: set[int]) -> list[Message]:
     return seen
 
 
-def _shares(table: np.ndarray, instead: np.ndarray) -> np.ndarray:
+def _normed(table: np.ndarray, instead: np.ndarray) -> np.ndarray:
     """Rows divided by their sums; rows that nothing is left of, which no draw reaches, have other shares instead."""
     total = table.sum(axis=1, dtype=np.float64, keepdims=True)
     return np.where(total > 0.0, table / np.where(total > 0.0, total, 1.0), instead)
 
 
-def _cut(column: Column, scale: Scale, evidence: Evidence, j: int) -> tuple[Column, Scale]:
+def _restricted_scale(column: Column, scale: Scale, evidence: Evidence, j: int) -> tuple[Column, Scale]:
     """A column and its scale given one row of evidence; codes that are impossible have no segments left."""
     x = float(evidence.value[0, j])
     region = int(evidence.region[0, j]) if evidence.has_regions else -1
@@ -159,7 +159,7 @@ def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[Hidden
     for tree, log_weight in zip(hidden.trees, hidden.log_weight.tolist(), strict=True):
         k = tree.missing_node[j]
         rate = tree.blank[k] if tree.blank else np.zeros(tree.n_states[k], tree.dtype)
-        given, log_p = _given(tree, k, rate if is_missing else 1 - rate)
+        given, log_p = _tree_given(tree, k, rate if is_missing else 1 - rate)
         if log_p > -np.inf:
             blank = np.full(len(rate), float(is_missing), rate.dtype)
             trees.append(replace(given, blank=(*tree.blank[:k], blank, *tree.blank[k + 1 :]) if tree.blank else ()))
@@ -173,11 +173,11 @@ def given_missing(hidden: HiddenTrees, j: int, is_missing: bool) -> tuple[Hidden
 def in_state(hidden: HiddenTrees, t: int, node: int, state: int) -> HiddenTrees:
     """The distribution of the rows of tree t whose node is in a state."""
     tree = hidden.trees[t]
-    given, _ = _given(tree, node, np.arange(tree.n_states[node]) == state)
+    given, _ = _tree_given(tree, node, np.arange(tree.n_states[node]) == state)
     return replace(hidden, trees=(given,), log_weight=np.zeros(1), grown=None)
 
 
-def _given(tree: TreeTables, node: int, likelihood: np.ndarray) -> tuple[TreeTables, float]:
+def _tree_given(tree: TreeTables, node: int, likelihood: np.ndarray) -> tuple[TreeTables, float]:
     """The tree given a likelihood of the states of one node, (H,), and the log-probability of that."""
     own: list[Message] = [None] * len(tree)
     own[node] = likelihood.astype(tree.dtype)[None]
@@ -217,12 +217,12 @@ def joint_codes(hidden: HiddenTrees, columns: Sequence[int]) -> np.ndarray | Non
         return None
     few = marginalize(hidden, columns)
     with one_blas_thread():
-        each = [np.exp(w) * _of_tree(tree) for tree, w in zip(few.trees, few.log_weight.tolist(), strict=True)]
+        each = [np.exp(w) * _reshaped_tree(tree) for tree, w in zip(few.trees, few.log_weight.tolist(), strict=True)]
     total: np.ndarray = sum(each)
     return total.transpose(np.argsort(np.argsort(columns))) / total.sum()
 
 
-def _of_tree(tree: TreeTables) -> np.ndarray:
+def _reshaped_tree(tree: TreeTables) -> np.ndarray:
     """p(codes) of all columns of a small tree, in the order of the columns."""
     tables: list[np.ndarray] = [np.empty(0)] * len(tree)  # p(codes at and below | state), with the columns' numbers
     order: list[list[int]] = [[]] * len(tree)

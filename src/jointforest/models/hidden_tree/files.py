@@ -15,7 +15,7 @@ from ...data.discretization.check import check_scale
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Schema, kernel_columns
 from ...runtime.parameters import need
-from ..box_forest.check import TREE_FIELDS, check_trees
+from ..box_forest.files import TREE_FIELDS, check_trees
 from ..box_forest.structure import Trees
 from .hidden_trees import Grown, HiddenTrees, TreeTables
 
@@ -173,7 +173,7 @@ def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
     scales = _scales(schema, {name: arrays[name] for name in _OF_ALL})
     made: dict[tuple[int, bytes], np.ndarray] = {}
     trees = [
-        _tree(
+        _tree_of_arrays(
             {name: arrays[f"{t}.{name}"] for name in _OF_TREE}, [scale.n_codes for scale in scales], f"tree {t}", made
         )
         for t in range(about["n_trees"])
@@ -203,7 +203,7 @@ def _scales(schema: Schema, arrays: dict[str, np.ndarray]) -> tuple[Scale, ...]:
     )
 
 
-def _tree(
+def _tree_of_arrays(
     arrays: dict[str, np.ndarray], n_codes: list[int], what: str, made: dict[tuple[int, bytes], np.ndarray]
 ) -> TreeTables:
     """One tree; tables that pick codes are taken from those ``made`` for other trees, where these have them."""

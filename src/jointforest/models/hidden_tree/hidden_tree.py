@@ -18,16 +18,15 @@ from ..base import Distribution, Parts, PosteriorState
 from ..box_forest.box_trees import BoxTrees
 from ..points import Points
 from . import column, sampling
-from .column import covariance
+from .column import HiddenState, covariance, most_informed_nodes
 from .condition import condition, given_missing, in_state, marginalize, missing_shares
 from .files import hidden_to_arrays
 from .hidden_trees import Grown, HiddenTrees
+from .hinge import LinkedSum
 from .linked import LinkedRows
-from .linked_sum import LinkedSum
 from .messages import code_evidence, is_far
 from .modes import hidden_modes
 from .posterior import KeptRows, codes_by_tree, leaf_sums, log_density, log_density_without, tree_log_density
-from .states import HiddenState, most_informed_nodes
 
 _ENTRIES_PER_LEAF = 400
 """Entries of transition tables that take as long as one leaf of a forest."""

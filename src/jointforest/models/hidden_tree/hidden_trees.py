@@ -217,7 +217,7 @@ def value_trees(trees: Trees, scales: Sequence[Scale], columns: Columns, of_code
     for node in np.flatnonzero(trees.feature >= 0).tolist():
         j = int(trees.feature[node])
         if trees.levels_at[node] < 0:
-            threshold[node] = _cut(scales[j], int(np.floor(trees.threshold[node])))
+            threshold[node] = _upper_end_of_code(scales[j], int(np.floor(trees.threshold[node])))
             continue
         n_codes, n_levels = (int(np.diff(c.level_start)[c.slot[j]]) for c in (of_codes, columns))
         code = np.empty(n_levels, np.int64)
@@ -228,7 +228,7 @@ def value_trees(trees: Trees, scales: Sequence[Scale], columns: Columns, of_code
     return trees._replace(threshold=threshold, levels_at=levels_at, left_levels=np.concatenate(words))
 
 
-def _cut(scale: Scale, code: int) -> float:
+def _upper_end_of_code(scale: Scale, code: int) -> float:
     """The greatest number that has this code or a lower one."""
     end = float(scale.hi[scale.code <= code].max())
     is_beyond = scale.is_point & (scale.code > code) & (scale.lo == end)

@@ -58,7 +58,61 @@ from .linked_kernels import (
     runs,
     summed_codes,
 )
-from .linked_sum import LinkedSum
+
+# ---- A sum of two or three columns on one lattice, and the likelihood of its total in one row of evidence.
+
+_MOST_PIECES = 64
+"""Two parts are treated by their codes if the totals form at most this many runs of equal likelihood."""
+
+
+class LinkedSum(NamedTuple):
+    """A sum of two or three columns, whose values are on one lattice, and the likelihood of its total.
+
+    The *total* is the value of the sum. Its likelihood comes from one row of evidence.
+
+    columns : tuple of int. The columns of the sum (its parts). The one with the most values is last.
+    values : tuple of float64 arrays (S_i,). All possible values of each part, or codes of its levels, ascending.
+    log_like : tuple of float64 arrays (S_i,). Log-likelihood of each of these values in the evidence.
+    places : tuple of int64 arrays (S_i,). Each value in steps of the lattice above the least value of the part; the
+        places of the parts add up.
+    first : int. Place of the first total in ``likelihood``.
+    likelihood : float64 array (L,). Likelihood of the totals from ``first`` on; that of all other totals is 0.
+    """
+
+    columns: tuple[int, ...]
+    values: tuple[np.ndarray, ...]
+    log_like: tuple[np.ndarray, ...]
+    places: tuple[np.ndarray, ...]
+    first: int
+    likelihood: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of places of totals on the lattice, between the least and the greatest total."""
+        return sum(int(x.max()) for x in self.places) + 1
+
+    @property
+    def has_few_totals(self) -> bool:
+        """Whether at most four totals are possible, so that they are treated one by one."""
+        return int(np.count_nonzero(self.likelihood)) <= 4
+
+    @property
+    def is_by_codes(self) -> bool:
+        """Whether values are grouped by their codes: few totals are possible, or there are two parts and few pieces."""
+        return self.has_few_totals or (len(self.columns) == 2 and self.n_pieces <= _MOST_PIECES)
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of pieces: runs of neighbouring totals with the same positive likelihood."""
+        starts = np.diff(self.likelihood, prepend=0.0) != 0.0
+        return int(np.count_nonzero(starts & (self.likelihood > 0.0)))
+
+    def all_totals(self) -> np.ndarray:
+        """Likelihood of every total on the lattice, (size,)."""
+        out = np.zeros(self.size)
+        out[self.first : self.first + len(self.likelihood)] = self.likelihood
+        return out
+
 
 _STATES = 32
 """States whose transforms are held at once."""
@@ -123,7 +177,7 @@ class CodeRuns:
         self.one, self.parts, self._n_codes = one, parts, n_codes
         self._none = none = 3 - len(parts)
         self._values = (
-            _pieces(one),
+            _total_pieces(one),
             (_ZERO,) * none + one.places[:-1],
             (_ONE,) * none + tuple(part.weight for part in parts[:-1]),
             *[Listed(_ZERO, np.arange(2))] * none,
@@ -143,14 +197,14 @@ class CodeRuns:
             by_codes[self.code[1], self.code[2]] = factor
             return law_by_codes(self.one, self.parts, by_codes) * self.one.all_totals()
         law = np.zeros(self.one.size)
-        law[_pieces(self.one).first] = laws_of_runs(*self._values, self.code, factor)[3]
+        law[_total_pieces(self.one).first] = laws_of_runs(*self._values, self.code, factor)[3]
         return law
 
 
 _ZERO, _ONE = np.zeros(1, np.int64), np.ones(1)
 
 
-def _pieces(one: LinkedSum) -> TotalPieces:
+def _total_pieces(one: LinkedSum) -> TotalPieces:
     """Totals of one likelihood; of a known total each for itself."""
     if one.has_few_totals:
         some = np.flatnonzero(one.likelihood)
@@ -256,7 +310,7 @@ class LastPart:
         self.one, self.parts, self.short = one, parts, short
         last, places = parts[-1], one.places[-1]
         self.most = one.first + len(one.likelihood)
-        self.likelihood = _weighed(short.sum, one.all_totals(), min(int(places.max()) + 1, self.most))
+        self.likelihood = _weighed_places(short.sum, one.all_totals(), min(int(places.max()) + 1, self.most))
         self.of_codes = summed_codes(last.weight, last.code, places, self.likelihood, int(last.code.max()) + 1)
 
 
@@ -283,7 +337,7 @@ class AtHinge:
     @cached_property
     def _of_short(self) -> np.ndarray:
         """Likelihood of each place of the sum of the short parts, in each state, by the last part and the total."""
-        return _weighed(self.last, self.one.all_totals(), len(self.short.sum))
+        return _weighed_places(self.last, self.one.all_totals(), len(self.short.sum))
 
     def _likelihood(self, i: int) -> np.ndarray:
         """Likelihood of each place of part i, in each state, by the other parts and the total, (L_i, H)."""
@@ -371,7 +425,7 @@ def _convolved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(fft.irfft(fft.rfft(a, n) * fft.rfft(b, n), n)[:size])
 
 
-def _weighed(p: np.ndarray, likelihood: np.ndarray, size: int) -> np.ndarray:
+def _weighed_places(p: np.ndarray, likelihood: np.ndarray, size: int) -> np.ndarray:
     """sum_y likelihood[x + y] p[y] for the first ``size`` places x, (size, H)."""
     if (likelihood == likelihood[0]).all():
         return np.tile(likelihood[0] * p.sum(axis=0), (size, 1))

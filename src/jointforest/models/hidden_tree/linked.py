@@ -25,11 +25,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence
+from ...runtime.arrays import divided
 from ...runtime.memory import at_once
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from . import hinge
 from .hidden_trees import HiddenTrees, TreeTables
-from .linked_sum import LinkedSum
+from .hinge import LinkedSum
 from .messages import CodeEvidence, Message, down, own_messages, possible_rows, up
 from .posterior import CodePosterior, KeptRows, column_codes
 
@@ -83,7 +84,7 @@ class LinkedRows(KeptRows):
         def work(a: int, b: int) -> tuple[np.ndarray, np.ndarray]:
             rows = order[ends[a] : ends[b]]
             asked, stand = ([self.sums[i] for i in some.tolist()] for some in (rows, first[a:b]))
-            batch = _Batch(self._hidden, [of.take(first[a:b]) for of in self.known], stand, _reach(asked))
+            batch = _Batch(self._hidden, [of.take(first[a:b]) for of in self.known], stand, _n_totals(asked))
             parts = hinge.parts_of(self._hidden, asked)
             out = np.full((len(rows), len(self._hidden.trees)), -np.inf)
             for at in range(b - a):
@@ -171,7 +172,7 @@ class LinkedRows(KeptRows):
         return at_once(_TABLES * places * states * np.dtype(float).itemsize, share=0.25)
 
 
-class _Found(NamedTuple):
+class _Known(NamedTuple):
     """Posteriors of n rows, over all trees.
 
     log_joint : float64 array (n, T). log weight + log p_t(evidence).
@@ -184,7 +185,7 @@ class _Found(NamedTuple):
     laws: dict[int, list[hinge.PartPosterior]]
 
 
-def _reach(sums: Sequence[LinkedSum]) -> int:
+def _n_totals(sums: Sequence[LinkedSum]) -> int:
     """Number of totals, from the least one on, among which are all that are possible in any of the rows."""
     return max(one.first + len(one.likelihood) for one in sums)
 
@@ -197,7 +198,7 @@ class _Batch:
         self, hidden: HiddenTrees, known: list[CodeEvidence], sums: Sequence[LinkedSum], reach: int | None = None
     ) -> None:
         self.hidden, self.sums, n = hidden, sums, len(sums)
-        reach = _reach(sums) if reach is None else reach
+        reach = _n_totals(sums) if reach is None else reach
         self.trees: list[tuple[int, np.ndarray, _TreeRows]] = []
         self.log_base = np.sum([of.log_base for of in known], axis=0)
         parts = hinge.parts_of(hidden, sums)
@@ -230,7 +231,7 @@ class _Batch:
         return out
 
     @of_finite
-    def posterior(self, wanted: Sequence[int]) -> _Found:
+    def posterior(self, wanted: Sequence[int]) -> _Known:
         """Posteriors of the wanted columns' codes, and of the values of those that are parts."""
         n, trees = len(self.sums), [tree for _, _, tree in self.trees]
         for tree in trees:
@@ -241,7 +242,7 @@ class _Batch:
             codes[j] = np.array(self._mixed([np.zeros(K) for _ in range(n)], [tree.codes[j] for tree in trees]))
         parts = [i for i, j in enumerate(self.sums[0].columns) if j in wanted]
         laws = self._laws(parts) if parts else []
-        return _Found(self.log_joint, codes, {self.sums[0].columns[i]: law for i, law in zip(parts, laws, strict=True)})
+        return _Known(self.log_joint, codes, {self.sums[0].columns[i]: law for i, law in zip(parts, laws, strict=True)})
 
     def _laws(self, parts: list[int]) -> list[list[hinge.PartPosterior]]:
         """Posteriors of the values of some parts, by their numbers, in each row."""
@@ -300,7 +301,7 @@ class _TreeRows:
         self.paths = [_path(tree, self.hinge, k) for k in nodes]  # from the hinge to each part
         inside = self.upward.inside[self.hinge]
         state = self.downward.outside[self.hinge].astype(np.float64) * (1.0 if inside is None else inside)
-        self.state = np.broadcast_to(_shares(state), (self.n, state.shape[1]))
+        self.state = np.broadcast_to(_row_shares(state), (self.n, state.shape[1]))
         self.by_code = [self._by_code(path) for path in self.paths]
         self.codes: dict[int, np.ndarray] = {}
         self._reach = reach
@@ -322,7 +323,7 @@ class _TreeRows:
         found = [np.ascontiguousarray(self.tree.emission[path[-1]].T, np.float64)[None]]
         for u, y in zip(path[-2::-1], path[:0:-1], strict=True):
             table, weight, total = self._edge(u, y)
-            found.append(_divided((found[-1] * weight[:, None, :]) @ table.T, total[:, None, :]))
+            found.append(divided((found[-1] * weight[:, None, :]) @ table.T, total[:, None, :]))
         return found[::-1]
 
     def _codes_at_hinge(self, i: int) -> list[np.ndarray]:
@@ -406,7 +407,7 @@ class _TreeRows:
         for j, k in others.items():
             own = self.own[k]
             self.codes[j] = column_codes(
-                state[k] if own is None else _divided(state[k], own), self.tree, k, self.known[j]
+                state[k] if own is None else divided(state[k], own), self.tree, k, self.known[j]
             )
         for i, j in enumerate(columns):
             if j in wanted:
@@ -427,12 +428,12 @@ class _TreeRows:
         if not blank:
             return np.zeros((self.n, len(columns)))
         state = self._states(set(nodes))
-        return np.column_stack([_shares(state[k]) @ blank[k] for k in nodes])
+        return np.column_stack([_row_shares(state[k]) @ blank[k] for k in nodes])
 
     def states(self) -> list[np.ndarray]:
         """Posterior of the state of each node, (n, H) each."""
         state = self._states(set(range(len(self.tree))))
-        return [_shares(state[k]) for k in range(len(self.tree))]
+        return [_row_shares(state[k]) for k in range(len(self.tree))]
 
     def _states(self, wanted: set[int]) -> dict[int, np.ndarray]:
         """The same up to factors, of the wanted nodes and those on the way to them."""
@@ -447,13 +448,13 @@ class _TreeRows:
             weight = self.state[:, None, :] * np.stack([row.weights(i) for row in self.rows])
             for k in range(1, shared):
                 table, ahead, total = self._edge(path[k - 1], path[k])
-                weight = (_divided(weight, total[:, None, :]) @ table) * ahead[:, None, :]
+                weight = (divided(weight, total[:, None, :]) @ table) * ahead[:, None, :]
                 state[path[k]] = (self.by_code[i][k] * weight).sum(axis=1)
         for way in ways:
             for u, y in itertools.pairwise(way):
                 if y not in state:
                     table, weight, total = self._edge(u, y)
-                    state[y] = (_divided(state[u], total) @ table) * weight
+                    state[y] = (divided(state[u], total) @ table) * weight
         return state
 
 
@@ -480,11 +481,6 @@ def _message(message: Message, size: int) -> np.ndarray:
     return np.ones((1, size)) if message is None else message.astype(np.float64)
 
 
-def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a / b, 0 where b is 0: there a is 0 too."""
-    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0.0)
-
-
-def _shares(x: np.ndarray) -> np.ndarray:
+def _row_shares(x: np.ndarray) -> np.ndarray:
     total = x.sum(axis=1, keepdims=True)
     return x / np.where(total > 0.0, total, 1.0)

@@ -137,7 +137,7 @@ def _weight_between(last, m, end):
 
 
 @kernel
-def _common(pieces, t, at, place, listed, c, last):
+def _common_values(pieces, t, at, place, listed, c, last):
     """Range of the values of the last part that make totals of a piece with all values of code c of another part."""
     # They are taken together, so that each value of the code has to look only at those near the ends of the piece.
     places, low, high = len(last.start) - 1, 0, len(last.value)
@@ -210,7 +210,7 @@ def runs(pieces, place, weight, first, second, last, n_codes):
                 a = first.value[i]
                 for t in range(len(pieces.first)):
                     w = pieces.likelihood[t] * weight[0][a]
-                    low, high = _common(pieces, t, place[0][a], place[1], second, c2, last)
+                    low, high = _common_values(pieces, t, place[0][a], place[1], second, c2, last)
                     n_touched = _add_weights(last, low, high, w * of_c2, sums, touched, is_touched, n_touched)
                     for k in range(second.start[c2], second.start[c2 + 1]):
                         b = second.value[k]
@@ -253,7 +253,7 @@ def laws_of_runs(pieces, place, weight, first, second, last, code, factor):
             a = first.value[i]
             for t in range(len(pieces.first)):
                 w = pieces.likelihood[t] * weight[0][a]
-                low, high = _common(pieces, t, place[0][a], place[1], second, c2, last)
+                low, high = _common_values(pieces, t, place[0][a], place[1], second, c2, last)
                 of_all = _add_factors(last, low, high, w * of_c2, of_code, single, from_here, begun)
                 laws[0][a] += of_all
                 laws[3][t] += of_all

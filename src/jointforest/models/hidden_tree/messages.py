@@ -302,15 +302,15 @@ def is_far(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
         if column.is_categorical:
             continue
         value = evidence.value[:, j]
-        far |= _beyond(column, scale, value - 0.5 * column.step, value + 0.5 * column.step)
+        far |= _lie_beyond(column, scale, value - 0.5 * column.step, value + 0.5 * column.step)
         if regions is not None:
             rows = np.flatnonzero(regions[:, j] >= 0)
             number, place = np.unique(regions[rows, j], return_inverse=True)
-            far[rows] |= _beyond(column, scale, *_ends(column, evidence, number))[place.reshape(-1)]
+            far[rows] |= _lie_beyond(column, scale, *_least_and_greatest(column, evidence, number))[place.reshape(-1)]
     return far
 
 
-def _ends(column: Column, evidence: Evidence, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _least_and_greatest(column: Column, evidence: Evidence, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Least and greatest number of regions, each (r,); NaN of an empty one."""
     lo, hi = np.full(len(number), np.nan), np.full(len(number), np.nan)
     first, end = evidence.run_start[number], evidence.run_start[number + 1]
@@ -323,7 +323,7 @@ def _ends(column: Column, evidence: Evidence, number: np.ndarray) -> tuple[np.nd
     return lo, hi
 
 
-def _beyond(column: Column, scale: Scale, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+def _lie_beyond(column: Column, scale: Scale, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """Whether intervals lie beyond the observed range and the scale has next to nothing as far out, (n,)."""
     far = np.zeros(len(lo), bool)
     least = _ROWS * scale.n_codes / max(column.n_observed, 1)

@@ -146,16 +146,16 @@ def ascend(problem: CodeProblem, codes: np.ndarray) -> np.ndarray:
             break
         best = np.column_stack([each[better].argmax(axis=1) for each in gain])
         open_, most = open_[better], most[better]
-        changed = _changed(codes[open_], best, most, 1)
+        changed = _with_best_code(codes[open_], best, most, 1)
         if together > 1:
-            several = _changed(codes[open_], best, most, together)
+            several = _with_best_code(codes[open_], best, most, together)
             rises = log_density_of(problem, several) >= log_density_of(problem, changed)
             changed[rises] = several[rises]
         codes[open_] = changed
     return np.unique(codes, axis=0)
 
 
-def _changed(codes: np.ndarray, best: np.ndarray, gain: np.ndarray, m: int) -> np.ndarray:
+def _with_best_code(codes: np.ndarray, best: np.ndarray, gain: np.ndarray, m: int) -> np.ndarray:
     """Rows of codes (n, d) with the best code in the m columns of greatest gain (n, d), as far as these gain."""
     columns = np.argsort(-gain, axis=1, kind="stable")[:, :m]
     new = np.where(np.take_along_axis(gain, columns, axis=1) > 1.0 + 1e-12, np.take_along_axis(best, columns, axis=1),

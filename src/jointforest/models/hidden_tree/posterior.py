@@ -304,7 +304,7 @@ def _log_without(upward: Upward, k: int, rest: np.ndarray) -> np.ndarray:
 def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     """log p(evidence without column j) of each row and column, with the evidence's penalty, (n, d)."""
     known, d = code_evidence(hidden, evidence), evidence.value.shape[1]
-    out = of_batches(hidden, known, partial(_without, hidden)) + evidence.log_penalty[:, None]
+    out = of_batches(hidden, known, partial(_log_density_without, hidden)) + evidence.log_penalty[:, None]
     # a tree in which all evidence is impossible is not informative about what is possible without a column
     lost = np.flatnonzero(np.isnan(out).any(axis=1))
     if len(lost):
@@ -313,7 +313,7 @@ def log_density_without(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     return out
 
 
-def _without(hidden: HiddenTrees, known: list[CodeEvidence]) -> np.ndarray:
+def _log_density_without(hidden: HiddenTrees, known: list[CodeEvidence]) -> np.ndarray:
     """`log_density_without` of a batch, penalties aside; NaN in rows that are impossible in a tree."""
     n, d = len(known[0].code), len(known)
     base = np.column_stack([of.log_base for of in known])

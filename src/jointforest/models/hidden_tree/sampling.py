@@ -75,7 +75,7 @@ def _draw(
         row = mine // m
         some = possible[t]
         place = row if isinstance(some, slice) else np.searchsorted(some, row)
-        code[mine], blank[mine] = _draw_codes(hidden.trees[t], known, inside[t], place, row, rng)
+        code[mine], blank[mine] = _draw_tree_codes(hidden.trees[t], known, inside[t], place, row, rng)
     drawn = np.flatnonzero(np.repeat(joint.max(axis=1) > -np.inf, m))
     out = np.full(code.shape, np.nan)
     out[drawn] = _draw_cells(hidden, known, drawn // m, code[drawn], rng)
@@ -95,7 +95,7 @@ def _trees(log_joint: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarra
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
-def _draw_codes(
+def _draw_tree_codes(
     tree: TreeTables,
     known: list[CodeEvidence],
     inside: list[Message],
@@ -119,7 +119,7 @@ def _draw_codes(
             state = tree.state_draws[k].draw(above, rng.random(r))
         states.append(state)
         if j >= 0:
-            code[:, j] = _codes(tree, k, known[j], row, state, rng)
+            code[:, j] = _drawn_codes(tree, k, known[j], row, state, rng)
     if tree.blank:
         # columns that miss their cells together share a node, and so a number
         u = {k: rng.random(r) for k in dict.fromkeys(tree.missing_node.values())}
@@ -128,7 +128,7 @@ def _draw_codes(
     return code, blank
 
 
-def _codes(
+def _drawn_codes(
     tree: TreeTables, k: int, known: CodeEvidence, row: np.ndarray, state: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Codes of a node's column given its states (r,), within the regions of the rows (r,)."""
@@ -161,7 +161,7 @@ def _draw_cells(
 # ---- Completions: draws of a row that depend on no other row.
 
 
-class _Spread(NamedTuple):
+class _Latin(NamedTuple):
     """Uniform numbers for draws: the same for all rows, and a Latin hypercube for the draws of each row.
 
     number : float64 array (uses, c). For each use, the numbers of the draws, row after row.
@@ -177,7 +177,7 @@ class _Spread(NamedTuple):
 
 
 def _spread(count: np.ndarray, uses: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of a `_Spread`, and where those of rows with each count (k + 1,) begin; use 0 ascends."""
+    """The numbers of a `_Latin`, and where those of rows with each count (k + 1,) begin; use 0 ascends."""
     # Each use has one number in every interval [i / c, (i + 1) / c) for a row of c draws.
     every, begin, parts, total = np.unique(count), np.zeros(int(count.max(initial=0)) + 1, np.int64), [], 0
     for c in every[every > 0].tolist():
@@ -190,7 +190,7 @@ def _spread(count: np.ndarray, uses: int, seed: int) -> tuple[np.ndarray, np.nda
 
 
 def completions(hidden: HiddenTrees, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
-    """count (n,) draws for each row of evidence, contiguous, from numbers that all rows share; see `_Spread`."""
+    """count (n,) draws for each row of evidence, contiguous, from numbers that all rows share; see `_Latin`."""
     known = code_evidence(hidden, evidence)
     n, d = evidence.value.shape
     nodes = max(len(tree) for tree in hidden.trees)
@@ -201,7 +201,7 @@ def completions(hidden: HiddenTrees, evidence: Evidence, count: np.ndarray, seed
     def work(first: int, stop: int) -> None:
         row = np.repeat(np.arange(stop - first), count[first:stop])
         of_row = np.arange(len(row)) - (start[first:stop] - start[first])[row]
-        spread = _Spread(number, begin[count[first:stop]][row] + of_row)
+        spread = _Latin(number, begin[count[first:stop]][row] + of_row)
         part = [of.take(slice(first, stop)) for of in known]
         out[start[first] : start[stop]] = _complete(hidden, part, stop - first, row, spread)
 
@@ -223,7 +223,7 @@ def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray) -> np.n
     def work(first: int, stop: int) -> None:
         number = (mix_all_bits(keys[first:stop] ^ of_use) >> np.uint64(11)) * 2.0**-53
         rows, part = np.arange(stop - first), [of.take(slice(first, stop)) for of in known]
-        out[first:stop] = _complete(hidden, part, len(rows), rows, _Spread(number, rows))
+        out[first:stop] = _complete(hidden, part, len(rows), rows, _Latin(number, rows))
 
     with one_blas_thread():
         for _ in map_ordered(work, chunks(n, batch_rows(hidden))):
@@ -231,7 +231,7 @@ def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray) -> np.n
     return out
 
 
-def _complete(hidden: HiddenTrees, known: list[CodeEvidence], n: int, row: np.ndarray, spread: _Spread) -> np.ndarray:
+def _complete(hidden: HiddenTrees, known: list[CodeEvidence], n: int, row: np.ndarray, spread: _Latin) -> np.ndarray:
     """A draw for each entry of ``row`` (r,), which ascends: (r, d)."""
     joint, inside, possible = _weighed(hidden, known, n)
     is_possible = joint.max(axis=1) > -np.inf
@@ -257,7 +257,7 @@ def _complete_in(
     place: np.ndarray,
     row: np.ndarray,
     mine: np.ndarray,
-    spread: _Spread,
+    spread: _Latin,
     out: np.ndarray,
 ) -> None:
     """Fill the cells without a value of the draws ``mine``, from a tree."""

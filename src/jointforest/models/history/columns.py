@@ -178,7 +178,7 @@ class HistoryColumns:
         scales = [c.scale for c in of_changes]
         by_change = [c.change for c in of_changes if c.change is not None]
         both = [*scales, *by_change]
-        starts = _starts([scale.by_code for scale in both])
+        starts = _starts_of_parts([scale.by_code for scale in both])
         segments = [(starts[i] + scale.code_start[:-1], scale) for i, scale in enumerate(both)]
         medians = [quantiles(scale, np.eye(scale.n_codes), np.array([0.5]))[:, 0] for scale in both]
         return HistoryLayout(
@@ -189,16 +189,16 @@ class HistoryColumns:
             change=change,
             repeat_at=repeat_at,
             repeat=repeat,
-            edge_start=_starts(edges),
-            edge=_joined(edges),
-            change_start=sum(map(len, edges)) + _starts(medians[len(scales) :]),
-            middle=_joined(medians),
-            seg_start=_joined([*(first for first, _ in segments), starts[-1:]], np.int64),
-            seg_lo=_joined([scale.lo for scale in both]),
-            seg_hi=_joined([scale.hi for scale in both]),
-            seg_rate=_joined([scale.rate for scale in both]),
-            seg_share=_joined([scale.share for scale in both]),
-            seg_code=_joined([scale.code for scale in both], np.int64),
+            edge_start=_starts_of_parts(edges),
+            edge=_concatenated(edges),
+            change_start=sum(map(len, edges)) + _starts_of_parts(medians[len(scales) :]),
+            middle=_concatenated(medians),
+            seg_start=_concatenated([*(first for first, _ in segments), starts[-1:]], np.int64),
+            seg_lo=_concatenated([scale.lo for scale in both]),
+            seg_hi=_concatenated([scale.hi for scale in both]),
+            seg_rate=_concatenated([scale.rate for scale in both]),
+            seg_share=_concatenated([scale.share for scale in both]),
+            seg_code=_concatenated([scale.code for scale in both], np.int64),
             step=np.array([c.column.step for c in of_changes], dtype=np.float64),
             origin=np.array([c.scale.origin for c in of_changes], dtype=np.float64),
             low=np.array([c.column.minimum for c in of_changes], dtype=np.float64),
@@ -208,11 +208,11 @@ class HistoryColumns:
         )
 
 
-def _starts(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _starts_of_parts(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
 
 
-def _joined(parts: Sequence[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
+def _concatenated(parts: Sequence[np.ndarray], dtype: Any = np.float64) -> np.ndarray:
     return np.concatenate([*parts, np.empty(0)]).astype(dtype)
 
 
@@ -233,7 +233,7 @@ def upper_ends(scale: Scale) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class CodedCells:
     """Histories as codes, and what the codes leave out.
 
     head_value : float64 array (n, h). Values of head variables; NaN where unknown or missing.
@@ -257,7 +257,7 @@ def code_histories(
     length: np.ndarray,
     empty_is_unknown: bool = False,
     unseen: np.ndarray | None = None,
-) -> Coded:
+) -> CodedCells:
     """Codes of the rows X (N, columns) of n subjects, in the order of ``time``; subject i has start[i]:start[i + 1]."""
     # ``length`` (n,) is the number of rows of the whole history, -1 where it may go on. ``unseen`` cells are unknown.
     n, N = len(start) - 1, len(X)
@@ -272,7 +272,7 @@ def code_histories(
         else:
             value = first_known(start, X[:, variable.source])
         head_value[:, v] = value
-        head[:, v], head_base[:, v] = _codes(variable.coding, value, empty_is_unknown)
+        head[:, v], head_base[:, v] = _codes_and_logs(variable.coding, value, empty_is_unknown)
     row_value = np.full((N, len(columns.rows)), np.nan)
     code, row_base = np.zeros((N, len(columns.rows)), dtype=np.int16), np.zeros((N, len(columns.rows)))
     change = np.zeros((N, len(columns.changes)), dtype=np.int16)
@@ -285,7 +285,7 @@ def code_histories(
         else:
             value = X[:, variable.source]
         row_value[:, j] = value
-        code[:, j], row_base[:, j] = _codes(variable.coding, value, empty_is_unknown)
+        code[:, j], row_base[:, j] = _codes_and_logs(variable.coding, value, empty_is_unknown)
         if unseen is not None and variable.source >= 0:
             code[unseen[:, variable.source], j] = UNKNOWN
         if variable.source == GAP:
@@ -307,10 +307,10 @@ def code_histories(
         fresh=fresh,
         again=again,
     )
-    return Coded(histories, head_value, row_value, head_base, row_base)
+    return CodedCells(histories, head_value, row_value, head_base, row_base)
 
 
-def _codes(coding: Coding, value: np.ndarray, empty_is_unknown: bool) -> tuple[np.ndarray, np.ndarray]:
+def _codes_and_logs(coding: Coding, value: np.ndarray, empty_is_unknown: bool) -> tuple[np.ndarray, np.ndarray]:
     """Codes of values, with those of empty cells, and the log of their base density."""
     found, log_base = codes_of(coding.scale, value)
     empty = 0 if coding.has_missing and not empty_is_unknown else UNKNOWN

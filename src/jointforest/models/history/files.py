@@ -110,11 +110,11 @@ def history_from_arrays(schema_data: Any, about: Any, arrays: dict[str, np.ndarr
     h = len(about["head"])
     columns = HistoryColumns(
         schema=schema,
-        names=_names(about["names"], schema, group, time),
+        names=_checked_names(about["names"], schema, group, time),
         group=group,
         time=time,
-        step=_number(about["step"], "histories.step"),
-        begin=_number(about["begin"], "histories.begin"),
+        step=_number_or_nan(about["step"], "histories.step"),
+        begin=_number_or_nan(about["begin"], "histories.begin"),
         head=tuple(variables[:h]),
         rows=tuple(variables[h:]),
         expectations=Expectations(**{name: arrays[f"expect.{name}"] for name in _EXPECTATIONS}),
@@ -149,7 +149,7 @@ def _check_arrays(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
         need(array.ndim == 1 and array.dtype == np.dtype(kind), f"{name}: expected one axis and the type {kind}")
 
 
-def _names(data: Any, schema: Schema, group: Column, time: Column | None) -> tuple[str, ...]:
+def _checked_names(data: Any, schema: Schema, group: Column, time: Column | None) -> tuple[str, ...]:
     """Names of the columns of a frame: those of the schema in their order, with those of subjects and of time."""
     aside = [group.name] if time is None else [group.name, time.name]
     of_schema = list(schema.all_columns.names)
@@ -159,7 +159,7 @@ def _names(data: Any, schema: Schema, group: Column, time: Column | None) -> tup
     return tuple(data)
 
 
-def _number(value: Any, at: str) -> float:
+def _number_or_nan(value: Any, at: str) -> float:
     if value is None:
         return math.nan
     need(isinstance(value, int | float) and not isinstance(value, bool), f"{at}: expected a number or null")
@@ -186,7 +186,7 @@ def _variable(
         # columns that the model makes are stored as pandas does, whatever the frame
         column = time if source == START and time is not None else column_from_dict(entry["column"], at, "pandas")
         need(not column.is_categorical, f"{at}: expected numbers")
-    scale = _scale(f"{k}.value", column, entry["n_codes"], arrays)
+    scale = _checked_scale(f"{k}.value", column, entry["n_codes"], arrays)
     change = change_column = None
     if entry["change"] is not None:
         of_change = entry["change"]
@@ -196,14 +196,14 @@ def _variable(
         need(isinstance(of_change, dict) and set(of_change) == expected, f"{at}: change: expected column, n_codes")
         change_column = column_from_dict(of_change["column"], at, "pandas")
         need(not change_column.is_categorical and change_column.step == column.step, f"{at}: change: not its column")
-        change = _scale(f"{k}.change", change_column, of_change["n_codes"], arrays)
+        change = _checked_scale(f"{k}.change", change_column, of_change["n_codes"], arrays)
     repeat = arrays[f"{k}.repeat"]
     need(repeat.shape == (scale.n_codes,), f"{k}.repeat: expected one for each code")
     need(((repeat >= 0.0) & (repeat < 1.0)).all(), f"{k}.repeat: expected shares from 0 to 1")
     return Variable(source, Coding(column, scale, change, change_column, entry["has_missing"], repeat))
 
 
-def _scale(name: str, column: Column, n_codes: Any, arrays: dict[str, np.ndarray]) -> Scale:
+def _checked_scale(name: str, column: Column, n_codes: Any, arrays: dict[str, np.ndarray]) -> Scale:
     need(
         type(n_codes) is int and 1 <= n_codes <= contexts.MAX_CODES,
         f"{name}: n_codes: expected 1 to {contexts.MAX_CODES}",

@@ -68,7 +68,7 @@ def find_groups_in_order(conditionals, layout, scratch, state, n, j, row):
     first = conditionals.tree_start[target]
     n_trees = conditionals.tree_start[target + 1] - first
     for t in range(n_trees):
-        _cut(conditionals, layout, scratch, state, first + t, t, row, begin, n)
+        _note_leaves(conditionals, layout, scratch, state, first + t, t, row, begin, n)
     groups, before = 0, begin
     for h in range(begin, n):
         if begins[h] != 0:
@@ -85,7 +85,7 @@ def find_groups_in_order(conditionals, layout, scratch, state, n, j, row):
 
 
 @kernel
-def _cut(conditionals, layout, scratch, state, tree, t, row, start, stop):
+def _note_leaves(conditionals, layout, scratch, state, tree, t, row, start, stop):
     """Note the leaves of a tree that hypotheses ``start`` to ``stop`` - 1 reach, each at its first hypothesis."""
     stack, child = scratch.stack, conditionals.child
     stack[0, 0], stack[0, 1], stack[0, 2] = conditionals.root[tree], start, stop

@@ -254,7 +254,7 @@ class HistoryModel:
         number, code, share = self._all_lengths
         n_codes = self.columns.head[-1].coding.scale.n_codes
         if len(number) > MANY_LENGTHS:
-            chosen = [_spread(np.flatnonzero(code == c), MANY_LENGTHS // n_codes) for c in range(n_codes)]
+            chosen = [_evenly_spaced(np.flatnonzero(code == c), MANY_LENGTHS // n_codes) for c in range(n_codes)]
             keep = np.concatenate(chosen)
             number, code = number[keep], code[keep]
             share = 1.0 / np.bincount(code, minlength=n_codes)[code]
@@ -265,7 +265,7 @@ class HistoryModel:
         )
 
 
-def _spread(numbers: np.ndarray, n: int) -> np.ndarray:
+def _evenly_spaced(numbers: np.ndarray, n: int) -> np.ndarray:
     """At most n of the numbers, at equal distances."""
     if len(numbers) <= n:
         return numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...data.discretization.base_density import levels
-from .columns import PRESENT, UNKNOWN, Coded, Coding, HistoryColumns
+from .columns import PRESENT, UNKNOWN, CodedCells, Coding, HistoryColumns
 from .history_model import HistoryModel, draw_values
 from .records import Histories, SubjectAnswers
 
@@ -17,7 +17,14 @@ BETWEEN, AFTER, BEFORE = range(3)
 
 
 def impute_codes(
-    model: HistoryModel, X: np.ndarray, coded: Coded, time: np.ndarray | None, method: str, m: int, cap: int, seed: int
+    model: HistoryModel,
+    X: np.ndarray,
+    coded: CodedCells,
+    time: np.ndarray | None,
+    method: str,
+    m: int,
+    cap: int,
+    seed: int,
 ) -> list[np.ndarray]:
     """Cells (N, columns) with the unknown ones filled in, one array for each of ``m`` draws."""
     # Means of numbers are moved towards the line between known neighbours: `HistoryModel.line_share`.
@@ -44,7 +51,7 @@ def impute_codes(
         at = np.flatnonzero(cell == v)
         rows = [np.arange(histories.start[i], histories.start[i + 1]) for i in subject[at]]
         for k in range(m):
-            x = answer[at, k] if method == "mean" else _drawn(variable.coding, answer[at, k], rng)
+            x = answer[at, k] if method == "mean" else _drawn_values(variable.coding, answer[at, k], rng)
             for where, number in zip(rows, x.tolist(), strict=True):
                 empty = np.isnan(X[where, variable.source])
                 filled[k][where[empty], variable.source] = number
@@ -95,7 +102,7 @@ def _mean_answers(columns: HistoryColumns, number: np.ndarray, found: SubjectAns
         if variable.coding.change is not None:
             answer[at, 0] = found.mean[at]
         elif variable.source >= 0:
-            answer[at, 0] = _means(variable.coding, found.marginal[at])
+            answer[at, 0] = _expected_cells(variable.coding, found.marginal[at])
     return answer
 
 
@@ -114,7 +121,7 @@ def present(histories: Histories) -> Histories:
     return histories._replace(code=code, head=head)
 
 
-def _means(coding: Coding, marginal: np.ndarray) -> np.ndarray:
+def _expected_cells(coding: Coding, marginal: np.ndarray) -> np.ndarray:
     """Means of numbers, most probable levels, of distributions over codes."""
     weights = marginal[:, 1 : coding.n_codes].astype(np.float64)
     if coding.column.is_categorical:
@@ -123,7 +130,7 @@ def _means(coding: Coding, marginal: np.ndarray) -> np.ndarray:
     return weights @ center / np.maximum(weights.sum(axis=1), 1e-300)
 
 
-def _drawn(coding: Coding, code: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _drawn_values(coding: Coding, code: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return draw_values(coding, code.astype(np.int64), np.ones(len(code), dtype=bool), rng)
 
 
@@ -146,7 +153,7 @@ def _draws_in_rows(
     return draw_values(coding, codes, is_first, rng, before)[row]
 
 
-def _spread_constants(columns: HistoryColumns, X: np.ndarray, coded: Coded, filled: list[np.ndarray]) -> None:
+def _spread_constants(columns: HistoryColumns, X: np.ndarray, coded: CodedCells, filled: list[np.ndarray]) -> None:
     """A constant column that is known in some rows of a subject has the same value in the others."""
     subject = np.repeat(np.arange(len(coded.histories.length)), np.diff(coded.histories.start))
     for v, variable in enumerate(columns.head):

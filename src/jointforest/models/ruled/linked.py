@@ -13,7 +13,7 @@ from ...data.meaning import log_likelihoods
 from ...data.schema import Column, snapped
 from ...runtime.memory import at_once
 from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
-from ..hidden_tree.linked_sum import LinkedSum
+from ..hidden_tree.hinge import LinkedSum
 from .cells import CoordinateCells
 from .coordinates import Coordinates, Term
 

@@ -15,8 +15,8 @@ from ...data.rules.rule import Rule
 from ...data.schema import Column, Schema
 from ...runtime.warnings import EstimatedAnswerWarning, warn, warn_of_draws
 from ..base import Distribution, PosteriorState
+from ..hidden_tree.column import HiddenState
 from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
-from ..hidden_tree.states import HiddenState
 from ..mixture import Mixture
 from .cells import CoordinateCells
 from .coordinates import NEVER, Coordinates

@@ -19,7 +19,7 @@ from ...data.schema import Column, snapped
 from ...runtime.arrays import ranges
 from ...runtime.threads import chunks
 from ..base import Distribution, PosteriorState
-from ..hidden_tree.linked_sum import LinkedSum
+from ..hidden_tree.hinge import LinkedSum
 from .cells import CoordinateCells
 from .coordinates import Coordinates
 from .linked import Linker

@@ -44,7 +44,7 @@ def log_density(d, x, step):
 
 
 @kernel
-def _edge(d, z, y, log_m, r):
+def _edge_moments(d, z, y, log_m, r):
     """One edge's part of E[t], E[(X - r) t] and E[t^2], t = X - centre of X's cell, in standard units; y = step^2."""
     # Summing the Taylor series of the density over cells gives, with D the derivative at the edges and h the step, E[t]
     # = [A(D) f] and E[t^2] = h^2/12 + [B(D) f] with A = (h/2) coth(hD/2) / D - 1 / D^2 and B = h^2 / (4 D) - h
@@ -66,8 +66,8 @@ def _smooth(d, log_m, u, v, step):
     mean, var = mean_variance(d, u, v)
     r = (mean - d.a) / d.b
     y = (step / d.b) * (step / d.b)
-    t_hi, xt_hi, tt_hi = _edge(d, (v - d.a) / d.b, y, log_m, r)
-    t_lo, xt_lo, tt_lo = _edge(d, (u - d.a) / d.b, y, log_m, r)
+    t_hi, xt_hi, tt_hi = _edge_moments(d, (v - d.a) / d.b, y, log_m, r)
+    t_lo, xt_lo, tt_lo = _edge_moments(d, (u - d.a) / d.b, y, log_m, r)
     t = t_hi - t_lo
     var_z = var / (d.b * d.b) - 2.0 * (xt_hi - xt_lo) + (tt_hi - tt_lo) + y / 12.0 - t * t
     return mean - d.b * t, max(var_z, 0.0) * d.b * d.b

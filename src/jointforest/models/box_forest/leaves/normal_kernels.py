@@ -256,7 +256,7 @@ def _tail(za, h, state):
 
 
 @kernel
-def _flat(za, h, state):
+def _draw_flat(za, h, state):
     """Excess over za of a draw in (za, za + h], where the density hardly changes, by uniform numbers."""
     while True:
         t = uniform(state) * h
@@ -272,7 +272,7 @@ def standard_draw(za, zb, h, state):
     if flip:
         za, zb = -zb, -za
     if h * max(za, 1.0) < 1.0:
-        t = _flat(za, h, state)
+        t = _draw_flat(za, h, state)
     elif za >= 1.0:
         t = _tail(za, h, state)
     else:

@@ -45,7 +45,7 @@ def upper_tail(z):
 
 
 @kernel
-def _scaled(za, zb, h):
+def _mass_scaled(za, zb, h):
     """Mass of (za, zb], za >= 0, over c(za)^4, and c(za), s(za), c(zb), s(zb)."""
     ca, sa = _cosine_sine(za)
     if zb == math.inf:
@@ -66,7 +66,7 @@ def log_interval(za, zb, h):
     if not h > 0.0 or za == math.inf:
         return -math.inf
     if za >= 0.0:
-        m, c, _, _, _ = _scaled(za, zb, h)
+        m, c, _, _, _ = _mass_scaled(za, zb, h)
         return math.log(m) + 4.0 * math.log(c)
     if za < -0.5:
         return math.log1p(-(upper_tail(-za) + upper_tail(zb)))
@@ -76,7 +76,7 @@ def log_interval(za, zb, h):
 
 
 @kernel
-def _quadrature(m, h):
+def _student_quadrature(m, h):
     """Mean (from the middle m) and variance by 16-point Gauss-Legendre, for h up to hypot(2, m)."""
     s0 = 0.0
     s1 = 0.0
@@ -103,10 +103,10 @@ def standard_moments(za, zb, h):
     m = za + 0.5 * h
     anchor = 1
     if h < math.inf and h <= math.hypot(2.0, m):
-        mean, var = _quadrature(m, h)
+        mean, var = _student_quadrature(m, h)
         mean += 0.5 * h
     elif za >= 0.0:
-        mass, ca, sa, cb, sb = _scaled(za, zb, h)
+        mass, ca, sa, cb, sb = _mass_scaled(za, zb, h)
         r = cb / ca
         # everything over c_a^4; z_a c_a = 2 s_a
         mean_c = 0.5 * (1.0 - r * r * r) / mass
