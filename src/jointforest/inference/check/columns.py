@@ -328,8 +328,9 @@ def _decimals(numbers: np.ndarray) -> np.ndarray:
     """The number of decimals of each number, at most `_DECIMALS`."""
     out = np.full(numbers.shape, _DECIMALS)
     for k in reversed(range(_DECIMALS)):
-        scaled = numbers * 10.0**k
-        out[np.abs(scaled - np.rint(scaled)) <= 1e-6 + 1e-12 * np.abs(scaled)] = k
+        scaled, whole = numbers * 10.0**k, np.rint(numbers * 10.0**k)
+        is_whole = np.abs(scaled - whole) <= 1e-6 + 1e-12 * np.abs(scaled)
+        out[is_whole & ((whole != 0.0) | (numbers == 0.0))] = k  # a small number is not 0
     return out
 
 

@@ -17,6 +17,7 @@ _ROWS = 5_000  # most rows by which partners are chosen
 _PARTNERS = 4  # most single columns that are partners of a column
 _NEAR = 0.8  # least accuracy of a near-function, beyond chance
 _SOME = 0.3  # the same, where the share of wrong cells can explain its exceptions
+_SEVERAL = 20.0  # least mean rows of a group that tell wrong cells of a function from a dependence of numbers
 
 
 def joined_partners(codes: Sequence[np.ndarray]) -> np.ndarray:
@@ -121,6 +122,8 @@ class Partners:
     accuracy : float. For the best partner: how often the most frequent value of the other rows of a group is right,
         beyond chance.
     exceptions : float. For the best partner: how often that value is not right.
+    is_mixed : bool. Whether the exceptions of the best partner are in some groups rather than anywhere, or its groups
+        are too small to tell. Then they are not wrong cells of a function.
     """
 
     def __init__(self, j: int, item: np.ndarray, n_values: int, code: Sequence[np.ndarray]) -> None:
@@ -128,7 +131,7 @@ class Partners:
         rows = np.arange(n) if n <= _ROWS else np.arange(_ROWS) * n // _ROWS
         self.columns: list[tuple[int, ...]] = []
         self.group: list[np.ndarray] = []
-        self.accuracy, self.exceptions = 0.0, 1.0
+        self.accuracy, self.exceptions, self.is_mixed = 0.0, 1.0, False
         others = [i for i in range(len(code)) if i != j]
 
         def gain(group: np.ndarray) -> tuple[float, float]:
@@ -162,6 +165,9 @@ class Partners:
         beyond = [(right - base) / (1.0 - base) if base < 1.0 else 0.0 for _, _, right in chosen]
         self.accuracy = max(beyond, default=0.0)
         self.exceptions = 1.0 - max((right for _, _, right in chosen), default=0.0)
+        if self.accuracy >= _NEAR:
+            best = int(np.argmax(beyond))
+            self.is_mixed = _is_mixed(Counts(self.group[best], item, n_values, np.ones(n)).take(rows), self.exceptions)
         if self.is_function(0.05):
             near = [k for k, of in enumerate(beyond) if of >= 0.9 * self.accuracy]
             self.columns, self.group = [self.columns[k] for k in near], [self.group[k] for k in near]
@@ -169,4 +175,16 @@ class Partners:
     def is_function(self, wrong: float) -> bool:
         """Whether the best partner is a near-function, if ``wrong`` is the share of wrong cells of the table."""
         few = self.exceptions <= min(2.0 * wrong, 0.05)
-        return bool(self.accuracy >= _NEAR or (few and self.accuracy >= _SOME))
+        return bool((self.accuracy >= _NEAR and not self.is_mixed) or (few and self.accuracy >= _SOME))
+
+
+def _is_mixed(counts: Counts, exceptions: float) -> bool:
+    """Whether counts predict the values of their groups better than a function with wrong cells anywhere."""
+    known = (counts.item >= 0) & (counts.group >= 0) & (counts.total[counts.group] > 1.0)
+    if counts.total[counts.group[known]].mean() < _SEVERAL:
+        return True
+    p, of = [], copy(counts)
+    for prior in (PRIOR_ROWS, PRIOR_OF_FUNCTIONS, 1e9):  # the last one gives the shares of the column
+        of._prior = prior
+        p.append(of.at(counts.item[:, None], 1.0 / counts.of_item.sum())[known, 0])
+    return bool((np.log(p[0]) - np.log((1.0 - exceptions) * p[1] + exceptions * p[2])).mean() > 0.0)
