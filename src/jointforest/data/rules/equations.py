@@ -19,7 +19,10 @@ _ROWS = 2_000
 _FEWEST = 100
 """Fewest rows on which they are sought, and that must support one."""
 _OFTEN_KNOWN = 0.1
-"""Largest share of rows that miss a column, among those that know another, for the two to be examined together."""
+"""Largest share of rows that miss a column, among those that know another, for the two to be looked at together."""
+_FEW_ROWS, _TRIES = 20, 20
+"""Rows, and the number of random samples of so many, by which equations with exceptions are sought. One in eight samples of a
+table with exceptions in a tenth of its rows has none of them."""
 _MOST_TERMS = 6
 """Most columns that are added up."""
 _MOST_TRIPLES = 100_000
@@ -30,14 +33,16 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12)
 _DIGITS = (2, 3, 4, 5, 6, 7, 8)
 
 
-def find_equations(table: CodedTable) -> list[Equation]:
-    """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits."""
+def find_equations(table: CodedTable, exceptions: float = 0.0) -> list[Equation]:
+    """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits; or
+    in all but a share of ``exceptions``."""
     # Candidates hardly vary once the others are known: by a rank-revealing factorization of the correlations, and of
     # each two and three columns. Coefficients are rounded to small fractions, or to few digits.
     numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 2]
     found: list[Equation] = []
     solved: set[int] = set()
-    for columns, rows in _complete_parts(table, numeric):
+    parts = _complete_parts(table, numeric)
+    for columns, rows in _samples_of(parts) if exceptions else parts:
         n_found = -1
         while len(found) > n_found:  # what is found takes columns from candidates, which become others
             n_found = len(found)
@@ -45,7 +50,7 @@ def find_equations(table: CodedTable) -> list[Equation]:
             for y, of in _candidates(table, rows, rest):
                 if y in solved or solved & set(of):
                     continue
-                equation = _fitted(table, rows, y, of)
+                equation = _fitted(table, rows, y, of, exceptions)
                 if equation is not None:
                     found.append(equation)
                     solved.add(table.schema.index(equation.column))
@@ -67,6 +72,14 @@ def _complete_parts(table: CodedTable, columns: list[int]) -> Iterator[tuple[lis
         complete = np.flatnonzero(~missing[:, group].any(axis=1))
         if len(complete) >= _FEWEST:
             yield [columns[k] for k in group.tolist()], table.rows[complete[:_ROWS]]
+
+
+def _samples_of(parts: Iterator[tuple[list[int], np.ndarray]]) -> Iterator[tuple[list[int], np.ndarray]]:
+    """Groups of columns, with random samples of few of their rows, some of which have no exceptions."""
+    rng = np.random.default_rng(0)
+    for columns, rows in parts:
+        for _ in range(_TRIES):
+            yield columns, rng.choice(rows, _FEW_ROWS, replace=False)
 
 
 def _correlated(X: np.ndarray, missing: np.ndarray) -> Iterator[np.ndarray]:
@@ -133,8 +146,9 @@ def _by_rank(R: np.ndarray) -> Iterator[tuple[int, list[int]]]:
             yield y, pivots[of].tolist()
 
 
-def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int]) -> Equation | None:
-    """The equation with rounded coefficients that all rows obey; None if there is none, or it may be chance."""
+def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int], exceptions: float) -> Equation | None:
+    """The equation with rounded coefficients that all rows obey, or all but a share of ``exceptions``; None if there is
+    none, or it may be chance."""
     group = [y, *of]
     zero = np.array([table.schema.columns[j].zero for j in group])
     cells = table.X[rows][:, group] + zero
@@ -145,13 +159,13 @@ def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int]) -> Equat
     for equation in _rounded(table, cells, weights, group):
         turned = _turned(table, equation)
         x = table.X
-        wrong = contradicted(turned, table.schema, x)
-        if wrong.any():
-            continue
         known = ~np.isnan(x[:, [table.schema.index(name) for name in turned.columns]]).any(axis=1)
+        n, n_wrong = int(known.sum()), int(contradicted(turned, table.schema, x).sum())
+        if n_wrong > exceptions * n:
+            continue
         if _is_chance(table, turned, np.flatnonzero(known)):
             return None
-        return replace(turned, rows=int(known.sum()))
+        return replace(turned, rows=n - n_wrong, exceptions=n_wrong)
     return None
 
 

@@ -12,7 +12,7 @@ from .equations import find_equations
 from .functions import find_combinations, find_functions
 from .missing import find_missing
 from .orders import find_orders
-from .rule import Rule
+from .rule import Equation, Order, Rule
 
 
 def with_rules(schema: Schema, X: np.ndarray) -> Schema:
@@ -29,3 +29,13 @@ def find_rules(schema: Schema, X: np.ndarray) -> tuple[Rule, ...]:
     functions = [rule for rule in find_functions(table) if not any(set(rule.columns) <= names for names in summed)]
     combinations = find_combinations(table, functions)
     return (*equations, *functions, *combinations, *find_orders(table, equations), *find_missing(table))
+
+
+def find_broken_rules(schema: Schema, X: np.ndarray, most: float) -> list[Equation | Order]:
+    """Equations and orders of columns of numbers that hold in all rows of X (n, d) but a share ``most``."""
+    numeric = [j for j, column in enumerate(schema.columns) if not column.is_categorical]
+    columns = tuple(schema.columns[j] for j in numeric)
+    X = np.column_stack([np.empty((len(X), 0)), *(snapped(c, X[:, j]) for c, j in zip(columns, numeric, strict=True))])
+    table = CodedTable(Schema(columns, schema.frame), X)
+    equations = find_equations(table, most)
+    return [*equations, *find_orders(table, equations, most)]

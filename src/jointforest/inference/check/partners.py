@@ -14,6 +14,7 @@ PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
 _TABLE = 100_000  # most pairs of a group and a value that are counted in a table, which is quicker to read
 _NEW = 0.5  # share of new values in the pseudo-rows
 _ROWS = 5_000  # most rows by which partners are chosen
+_EXPLAINED = 0.1  # an event is explained by a column that explains more than this share of its entropy
 _PARTNERS = 4  # most single columns that are partners of a column
 _NEAR = 0.8  # least accuracy of a near-function, beyond chance
 _SOME = 0.3  # the same, where the share of wrong cells can explain its exceptions
@@ -106,6 +107,17 @@ def group_like(group: np.ndarray, codes: Sequence[np.ndarray], of: Sequence[int]
     """Group (1,) of the rows whose values in several columns are ``of``; -1 if there is none."""
     same = np.all([code == value for code, value in zip(codes, of, strict=True)], axis=0)
     return group[[same.argmax()]] if same.any() else np.array([-1])
+
+
+def explains(groups: Sequence[np.ndarray], event: np.ndarray) -> bool:
+    """Whether one of some columns tells in which rows an event (n,), 0 or 1, happens; ``groups`` are of at least 0."""
+    p = event.mean() if len(event) else 0.0
+    if not 0.0 < p < 1.0:
+        return True
+    entropy = -(p * np.log(p) + (1.0 - p) * np.log(1.0 - p))
+    with np.errstate(divide="ignore"):  # a row without another one of its group gains nothing
+        gains = [np.log(Counts(g, event, 2, np.ones(len(event))).at(event[:, None])).mean() + entropy for g in groups]
+    return max(gains, default=0.0) > _EXPLAINED * entropy
 
 
 def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.ndarray:

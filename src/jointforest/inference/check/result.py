@@ -22,8 +22,9 @@ from ...models.hidden_tree.posterior import in_batches
 from ...runtime.parameters import check_number
 from ...runtime.warnings import LearnedErrorsWarning, warn
 from .check import ErrorModel
-from .columns import ANY, FACTORS, SHIFT, SIGN, SWAP, TYPING, UNIT, CheckedColumn, Coder
+from .columns import ANY, FACTORS, RULE, SHIFT, SIGN, SWAP, TYPING, UNIT, CheckedColumn, Coder
 from .partners import Counts, group_like, joined_partners
+from .rules import BrokenRules
 from .swaps import find_swaps
 from .texts import plain_form
 
@@ -266,6 +267,8 @@ class Check:
             return empty + self._others(model, j, r, (model.key,), best)
         if item >= 0 and kind == SWAP:
             return f"swapped with {model.columns[model.swaps.neighbour[r, j]].column.name}"
+        if item >= 0 and kind == RULE:
+            return model.rules.text(int(model.breaks.rule[r, j]))
         if item >= 0 and kind == TYPING:
             return f"typing error of {best!r}"
         if item >= 0 and kind in (SHIFT, UNIT, SIGN):
@@ -276,7 +279,8 @@ class Check:
         if item >= 0 and kind in (SHIFT, UNIT, SIGN, ANY):
             return "unlike the values of the column"
         if model.broken.p[r, j] > 0.0:
-            return self._broken(model, j, r)
+            is_relation = model.broken.relation[r, j] >= 0
+            return self._broken(model, j, r) if is_relation else model.rules.text(int(model.breaks.rule[r, j]))
         if model.partners[j].columns:
             return empty + self._others(model, j, r, model.partners[j].columns[0], best)
         return empty + "unlikely with the other cells of the row"
@@ -386,7 +390,8 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
 
     at = None if key_place is None else places.index(key_place)
     swaps = find_swaps(distribution, X, places, [columns[j] for j in places], is_learned)
-    model = ErrorModel(ask, [columns[j] for j in places], swaps, at)
+    rules = BrokenRules(distribution, X, places, [columns[j] for j in places])
+    model = ErrorModel(ask, [columns[j] for j in places], swaps, rules, at)
     name = [schema.names[j] for j in places]
     wrong = {
         name[i]: float(np.mean(p[columns[j].item >= 0]))
