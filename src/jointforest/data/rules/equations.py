@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from .coded import CHANCE, CodedTable
-from .contradictions import ROUNDED, contradicted, tolerance, with_tolerance
+from .contradictions import ROUNDED, contradicted, equation_total, tolerance, with_tolerance
 from .contradictions import number_span as range_of
 from .rule import Equation
 
@@ -23,6 +23,8 @@ _OFTEN_KNOWN = 0.1
 _FEW_ROWS, _TRIES = 20, 20
 """Rows, and the number of random samples of so many, by which equations with exceptions are sought. One in eight samples of a
 table with exceptions in a tenth of its rows has none of them."""
+_NEARLY = 4.0
+"""Rows that miss an equation by less than so many times what is allowed nearly obey it."""
 _MOST_TERMS = 6
 """Most columns that are added up."""
 _MOST_TRIPLES = 100_000
@@ -35,7 +37,7 @@ _DIGITS = (2, 3, 4, 5, 6, 7, 8)
 
 def find_equations(table: CodedTable, exceptions: float = 0.0) -> list[Equation]:
     """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits; or
-    in all but a share of ``exceptions``."""
+    in all rows but a share ``exceptions`` for each sign between the columns."""
     # Candidates hardly vary once the others are known: by a rank-revealing factorization of the correlations, and of
     # each two and three columns. Coefficients are rounded to small fractions, or to few digits.
     numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 2]
@@ -147,8 +149,8 @@ def _by_rank(R: np.ndarray) -> Iterator[tuple[int, list[int]]]:
 
 
 def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int], exceptions: float) -> Equation | None:
-    """The equation with rounded coefficients that all rows obey, or all but a share of ``exceptions``; None if there is
-    none, or it may be chance."""
+    """The equation with rounded coefficients that all rows obey, or all but a share ``exceptions`` for each of its
+    terms; None if there is none, or it may be chance."""
     group = [y, *of]
     zero = np.array([table.schema.columns[j].zero for j in group])
     cells = table.X[rows][:, group] + zero
@@ -161,12 +163,19 @@ def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int], exceptio
         x = table.X
         known = ~np.isnan(x[:, [table.schema.index(name) for name in turned.columns]]).any(axis=1)
         n, n_wrong = int(known.sum()), int(contradicted(turned, table.schema, x).sum())
-        if n_wrong > exceptions * n:
+        if n_wrong > exceptions * len(of) * n or (n_wrong and _is_near(turned, table)):
             continue
         if _is_chance(table, turned, np.flatnonzero(known)):
             return None
         return replace(turned, rows=n - n_wrong, exceptions=n_wrong)
     return None
+
+
+def _is_near(equation: Equation, table: CodedTable) -> bool:
+    """Whether most rows that do not obey an equation nearly do, as if it were no rule but a fitted line."""
+    off = np.abs(equation_total(equation, table.schema, table.X) - table.X[:, table.schema.index(equation.column)])
+    allowed = tolerance(equation, table.schema)
+    return bool(2 * np.count_nonzero(off > _NEARLY * allowed) < np.count_nonzero(off > allowed))
 
 
 def _rounded(table: CodedTable, cells: np.ndarray, weights: np.ndarray, group: list[int]) -> Iterator[Equation]:

@@ -342,8 +342,8 @@ class ErrorModel:
         breaks, swaps = self.breaks, self.swaps
         by_rule = np.where(breaks.item[:, j] >= 0, breaks.p[:, j], 0.0)
         for p, item, kind in ((swaps.p[:, j], swaps.item[:, j], SWAP), (by_rule, breaks.item[:, j], RULE)):
-            likelier = p > found.p_best * (1.0 - p) * (found.best != self.item[:, j])
-            likelier &= p > found.p_wrong
+            likelier = (p > 0.0) & (p > found.p_best * (1.0 - p) * (found.best != self.item[:, j]))
+            likelier &= (p > found.p_wrong) | (kind == RULE)  # the value that a rule gives is better than a likely one
             found = _Posterior(
                 1.0 - (1.0 - found.p_wrong) * (1.0 - p),
                 np.where(likelier, item, found.best),

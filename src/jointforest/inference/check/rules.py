@@ -16,7 +16,7 @@ import numpy as np
 
 from ...data.evidence import build
 from ...data.rules.contradictions import contradicted, equation_total
-from ...data.rules.find import find_broken_rules
+from ...data.rules.find import find_broken_rules, with_usual_grids
 from ...data.rules.rule import Equation, Order
 from ...data.schema import Schema, snapped
 from ...models.base import Distribution
@@ -24,9 +24,9 @@ from .columns import FACTORS, CheckedColumn
 from .partners import explains
 from .texts import edits_between
 
-_MOST = 0.05  # greatest share of rows that break a rule; with this share, they are as often genuine as wrong
+_MOST = 0.05  # greatest share of rows that break a rule, for each sign: then they are as often genuine as wrong
 _STEEP = 4.0  # power of the share: half of it makes 16 of 17 exceptions wrong
-_STILL = 1e-3  # probability that a row with a corrected cell still breaks another rule
+_STILL = 1e-3  # probability that a row with a corrected cell breaks another rule
 _LEAST = 50.0  # log densities that are lower than the highest one of a row by more than this are equal
 _ROUNDS = 10  # rounds in which the columns that have the wrong cells are learned
 
@@ -55,7 +55,7 @@ class BrokenRules:
     def __init__(
         self, distribution: Distribution, X: np.ndarray, places: Sequence[int], columns: Sequence[CheckedColumn]
     ) -> None:
-        self._distribution, self._schema = distribution, distribution.schema
+        self._distribution, self._schema = distribution, with_usual_grids(distribution.schema, X, _MOST)
         self._places, self._columns = list(places), list(columns)
         self.rules: list[Equation | Order] = []
         self.p: list[float] = []
@@ -71,9 +71,10 @@ class BrokenRules:
             n_known = int((~np.isnan(X[:, [self._schema.index(name) for name in rule.columns]])).all(axis=1).sum())
             rows = n_known + (rule.rows if rule in known else 0)
             share = float(wrong.sum()) / max(rows, 1)
-            if wrong.any() and share <= _MOST and not explains(groups, wrong.astype(np.int64)):
+            most = _MOST * (len(rule.columns) - 1)
+            if wrong.any() and share <= most and not explains(groups, wrong.astype(np.int64)):
                 self.rules.append(rule)
-                self.p.append(1.0 / (1.0 + (share / _MOST) ** _STEEP))
+                self.p.append(1.0 / (1.0 + (share / most) ** _STEEP))
 
     def text(self, k: int) -> str:
         """What a row that breaks rule k does, in words."""
@@ -93,7 +94,7 @@ class BrokenRules:
         for k, rule in enumerate(self.rules):
             rows = np.flatnonzero(wrong[k] & (isinstance(rule, Equation) | ~in_sum))
             of = [self._places.index(schema.index(name)) for name in rule.columns]
-            score, value = self._corrected(rule, of, X[rows], item[rows], wrong[:, rows], is_right)
+            score, value = self._corrected(rule, of, X[rows], item[rows], is_right)
             has = score.max(axis=1, initial=-np.inf) > -np.inf
             cases.append((k, rows[has], of, score[has], value[has]))
         p, number, which = np.zeros((n, m)), np.full((n, m), np.nan), np.full((n, m), -1)
@@ -122,25 +123,24 @@ class BrokenRules:
         of: Sequence[int],
         X: np.ndarray,
         item: np.ndarray,
-        wrong: np.ndarray,
         is_right: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The log-probability, up to a constant of the row, that each of the c columns of a rule is wrong in rows X
-        (r, d) that break it, (r, c), and its corrected values, (r, c). ``wrong`` (K, r) says which rules they break."""
+        (r, d) that break it, (r, c), and its corrected values, (r, c)."""
         schema, shape = self._schema, (len(X), len(of))
         log_p, value, fits = np.full(shape, -np.inf), np.full(shape, np.nan), np.zeros(shape, bool)
         for c, i in enumerate(of):
             Y, column, j = X.copy(), self._columns[i], self._places[i]
-            Y[:, j] = snapped(column.column, _solved(rule, schema, X, j)) if isinstance(rule, Equation) else np.nan
+            Y[:, j] = snapped(schema.columns[j], _solved(rule, schema, X, j)) if isinstance(rule, Equation) else np.nan
             fits[:, c], value[:, c] = ~contradicted(rule, schema, Y) & ~is_right[i], Y[:, j]
             if len(X):
-                log_p[:, c] = self._distribution.log_density(build(schema, Y))
-            still = np.sum([contradicted(other, schema, Y) for other in self.rules] & wrong, axis=0)
+                log_p[:, c] = self._distribution.log_density(build(self._distribution.schema, Y))
+            still = np.sum([contradicted(other, schema, Y) for other in self.rules], axis=0)
             log_p[:, c] += np.log(_STILL) * still
         top = np.max(np.where(fits, log_p, -np.inf), axis=1, keepdims=True)
         log_p = np.maximum(log_p, np.where(top > -np.inf, top, 0.0) - _LEAST)
         for c, i in enumerate(of):
-            log_p[:, c] += _log_error(self._columns[i], item[:, i], value[:, c])
+            log_p[:, c] += _log_error(self._columns[i], schema.columns[self._places[i]].decimals, item[:, i], value[:, c])
         return np.where(fits, log_p, -np.inf), value
 
 
@@ -153,14 +153,14 @@ def _solved(rule: Equation, schema: Schema, X: np.ndarray, j: int) -> np.ndarray
     return np.asarray(X[:, j] + (X[:, y] - total) / coefficient)
 
 
-def _log_error(column: CheckedColumn, item: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def _log_error(column: CheckedColumn, decimals: int, item: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """log p(value in the cell | it is wrong, and its truth), (r,): half of the errors are any value, or one at random.
     The others are one digit, or a factor. ``truth`` (r,) is NaN if it may be any."""
     p = 0.25 * (np.exp(column.log_random[item]) + np.exp(column.log_any[item]))
     known = np.flatnonzero(~np.isnan(truth))
     if len(known) and column.column.kind != "datetime":
         number, x = column.number[item[known]], truth[known]
-        texts = [f"{number:.10g}" for number in (*number.tolist(), *x.tolist())]
+        texts = [f"{number:.{decimals}f}" for number in (*number.tolist(), *x.tolist())]
         r = len(known)
         one_digit = edits_between(texts, np.arange(r), np.arange(r) + r) == 1
         factors = np.array([factor for _, factor in FACTORS])
