@@ -35,10 +35,11 @@ def expected_beyond(cells: list[float], value: float, step: float) -> float:
         return 1.0
     logs = sorted(math.log((d + half + inner) / (2.0 * inner - half)) for d in top)
     middle = 0.5 * (logs[(k - 1) // 2] + logs[k // 2])
-    power = math.log(2.0) / max(middle, math.log(2.0) / 30.0)
+    m = sum(side * (cell - center) >= inner for cell in cells)
+    power = math.log(2.0 * m / k) / max(middle, math.log(2.0) / 30.0)
 
     def beyond(d: float) -> float:
-        return k * max((d - half + inner) / (2.0 * inner - half), 1.0) ** -power
+        return m * max((d - half + inner) / (2.0 * inner - half), 1.0) ** -power
 
     expected = beyond(side * (value - center))
     if value * center < 0.0 and abs(center) > inner:

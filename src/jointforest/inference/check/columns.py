@@ -314,9 +314,11 @@ class CheckedColumn:
                 continue
             edge = top[0] * (1.0 + _SHIFT)
             tail = np.log((top + half + _SHIFT * top[0]) / (edge - half))
-            power = np.log(2.0) / max(float(np.median(tail)), np.log(2.0) / _STEEP)
+            # Of few distinct values, many more cells than these are as far as the innermost one.
+            m = int(np.count_nonzero(sign * (x - center) >= top[0]))
+            power = np.log(2.0 * m / k) / max(float(np.median(tail)), np.log(2.0) / _STEEP)
             further = np.append(d, -sign * center) - half + _SHIFT * top[0]
-            beyond = k * np.maximum(further / (edge - half), 1.0) ** -power
+            beyond = m * np.maximum(further / (edge - half), 1.0) ** -power
             far = d > top[0]
             out[far] = beyond[:-1][far]
             across = far & (d > -sign * center) & (-sign * center > top[0]) & (not is_date)  # other signs than the rest

@@ -18,6 +18,7 @@ _EXPLAINED = 0.1  # an event is explained by a column that explains more than th
 _PARTNERS = 4  # most single columns that are partners of a column
 _NEAR = 0.8  # least accuracy of a near-function, beyond chance
 _SOME = 0.3  # the same, where the share of wrong cells can explain its exceptions
+_MARGIN = 0.05  # of large groups with exceptions anywhere, counts gain up to so many nats for each exception
 _SEVERAL = 20.0  # least mean rows of a group that tell wrong cells of a function from a dependence of numbers
 
 
@@ -199,4 +200,5 @@ def _is_mixed(counts: Counts, exceptions: float) -> bool:
     for prior in (PRIOR_ROWS, PRIOR_OF_FUNCTIONS, 1e9):  # the last one gives the shares of the column
         of._prior = prior
         p.append(of.at(counts.item[:, None], 1.0 / counts.of_item.sum())[known, 0])
-    return bool((np.log(p[0]) - np.log((1.0 - exceptions) * p[1] + exceptions * p[2])).mean() > 0.0)
+    gain = np.log(p[0]) - np.log((1.0 - exceptions) * p[1] + exceptions * p[2])
+    return bool(gain.mean() > _MARGIN * exceptions)
