@@ -18,8 +18,7 @@ _EXPLAINED = 0.1  # an event is explained by a column that explains more than th
 _PARTNERS = 4  # most single columns that are partners of a column
 _NEAR = 0.8  # least accuracy of a near-function, beyond chance
 _SOME = 0.3  # the same, where the share of wrong cells can explain its exceptions
-_MARGIN = 0.05  # of large groups with exceptions anywhere, counts gain up to so many nats for each exception
-_SEVERAL = 20.0  # least mean rows of a group that tell wrong cells of a function from a dependence of numbers
+_PARTS = 16  # parts of about equal numbers of rows, of groups that are beside each other
 
 
 def joined_partners(codes: Sequence[np.ndarray]) -> np.ndarray:
@@ -103,6 +102,12 @@ class Counts:
         """The most frequent values of each row's group, (n, 2); -1 if there are fewer."""
         return self.top[self.group]
 
+    def guess(self) -> np.ndarray:
+        """The most frequent value of the other rows of each row's group, (n,)."""
+        best = self.proposed()
+        share = np.column_stack([self.at(best[:, k : k + 1])[:, 0] for k in (0, 1)])
+        return np.asarray(best[np.arange(len(best)), share.argmax(axis=1)])
+
 
 def group_like(group: np.ndarray, codes: Sequence[np.ndarray], of: Sequence[int]) -> np.ndarray:
     """Group (1,) of the rows whose values in several columns are ``of``; -1 if there is none."""
@@ -135,8 +140,8 @@ class Partners:
     accuracy : float. For the best partner: how often the most frequent value of the other rows of a group is right,
         beyond chance.
     exceptions : float. For the best partner: how often that value is not right.
-    is_mixed : bool. Whether the exceptions of the best partner are in some groups rather than anywhere, or its groups
-        are too small to tell. Then they are not wrong cells of a function.
+    is_mixed : bool. Whether the exceptions of the best partner are in some groups rather than anywhere, as where a
+        number and a level depend on each other. Then they are not wrong cells of a function.
     """
 
     def __init__(self, j: int, item: np.ndarray, n_values: int, code: Sequence[np.ndarray]) -> None:
@@ -152,12 +157,9 @@ class Partners:
             counts = Counts(group, item, n_values, np.ones(n)).take(rows)
             known = counts.item >= 0
             p = counts.at(counts.item[:, None])[known, 0]
-            best = counts.proposed()
-            share = np.column_stack([counts.at(best[:, k : k + 1])[:, 0] for k in (0, 1)])
-            guess = best[np.arange(len(rows)), share.argmax(axis=1)]
             many = known & (counts.group >= 0) & (counts.total[counts.group] > 1.0)
             is_common = 2 * many.sum() > known.sum() > 0
-            right = float((guess == counts.item)[many].mean()) if is_common else 0.0
+            right = float((counts.guess() == counts.item)[many].mean()) if is_common else 0.0
             return float(np.log(np.maximum(p, 1e-4)).mean()) if len(p) else 0.0, right
 
         if not (item >= 0).any():
@@ -178,9 +180,8 @@ class Partners:
         beyond = [(right - base) / (1.0 - base) if base < 1.0 else 0.0 for _, _, right in chosen]
         self.accuracy = max(beyond, default=0.0)
         self.exceptions = 1.0 - max((right for _, _, right in chosen), default=0.0)
-        if self.accuracy >= _NEAR:
-            best = int(np.argmax(beyond))
-            self.is_mixed = _is_mixed(Counts(self.group[best], item, n_values, np.ones(n)).take(rows), self.exceptions)
+        if self.accuracy >= _SOME:
+            self.is_mixed = _is_mixed(self.group[int(np.argmax(beyond))][rows], item[rows], n_values)
         if self.is_function(0.05):
             near = [k for k, of in enumerate(beyond) if of >= 0.9 * self.accuracy]
             self.columns, self.group = [self.columns[k] for k in near], [self.group[k] for k in near]
@@ -188,17 +189,15 @@ class Partners:
     def is_function(self, wrong: float) -> bool:
         """Whether the best partner is a near-function, if ``wrong`` is the share of wrong cells of the table."""
         few = self.exceptions <= min(2.0 * wrong, 0.05)
-        return bool((self.accuracy >= _NEAR and not self.is_mixed) or (few and self.accuracy >= _SOME))
+        return bool(not self.is_mixed and (self.accuracy >= _NEAR or (few and self.accuracy >= _SOME)))
 
 
-def _is_mixed(counts: Counts, exceptions: float) -> bool:
-    """Whether counts predict the values of their groups better than a function with wrong cells anywhere."""
-    known = (counts.item >= 0) & (counts.group >= 0) & (counts.total[counts.group] > 1.0)
-    if counts.total[counts.group[known]].mean() < _SEVERAL:
-        return True
-    p, of = [], copy(counts)
-    for prior in (PRIOR_ROWS, PRIOR_OF_FUNCTIONS, 1e9):  # the last one gives the shares of the column
-        of._prior = prior
-        p.append(of.at(counts.item[:, None], 1.0 / counts.of_item.sum())[known, 0])
-    gain = np.log(p[0]) - np.log((1.0 - exceptions) * p[1] + exceptions * p[2])
-    return bool(gain.mean() > _MARGIN * exceptions)
+def _is_mixed(group: np.ndarray, item: np.ndarray, n_values: int) -> bool:
+    """Whether the rows that do not have the most frequent value of the other rows of their group are in some groups, or
+    in groups beside each other. Wrong cells would be anywhere."""
+    counts = Counts(group, item, n_values, np.ones(len(item)))
+    many = (item >= 0) & (group >= 0) & (counts.total[group] > 1.0)
+    is_exception = (counts.guess() != item)[many].astype(np.int64)
+    beside = np.empty(len(is_exception), np.int64)
+    beside[np.argsort(group[many], kind="stable")] = np.arange(len(beside)) * _PARTS // max(len(beside), 1)
+    return bool(is_exception.any() and explains([beside, group[many]], is_exception))
