@@ -152,34 +152,31 @@ class Partners:
         self.accuracy, self.exceptions, self.is_mixed = 0.0, 1.0, False
         others = [i for i in range(len(code)) if i != j]
 
-        def gain(group: np.ndarray) -> tuple[float, float]:
-            """Mean log p(value | other rows of the group), and how often their most frequent value is right."""
+        def right(group: np.ndarray) -> float:
+            """How often the most frequent value of the other rows of the group is right."""
             counts = Counts(group, item, n_values, np.ones(n)).take(rows)
             known = counts.item >= 0
-            p = counts.at(counts.item[:, None])[known, 0]
             many = known & (counts.group >= 0) & (counts.total[counts.group] > 1.0)
             is_common = 2 * many.sum() > known.sum() > 0
-            right = float((counts.guess() == counts.item)[many].mean()) if is_common else 0.0
-            return float(np.log(np.maximum(p, 1e-4)).mean()) if len(p) else 0.0, right
+            return float((counts.guess() == counts.item)[many].mean()) if is_common else 0.0
 
         if not (item >= 0).any():
             return
-        none = gain(np.zeros(n, np.int64))[0]
-        single = sorted(((*gain(code[i]), i) for i in others), reverse=True)
-        chosen: list[tuple[tuple[int, ...], float, float]] = [
-            ((i,), of, right) for of, right, i in single[:_PARTNERS] if of > none + 1e-3
-        ]
+        none = _mean_log_p(np.zeros(n, np.int64), item, n_values, rows)
+        single = sorted(((_mean_log_p(code[i], item, n_values, rows), i) for i in others), reverse=True)
+        chosen = [((i,), of) for of, i in single[:_PARTNERS] if of > none + 1e-3]
         if chosen:
-            best = chosen[0][0][0]
+            (best,), least = chosen[0]
             pairs = [(best, i) for i in others if i != best]
-            double = sorted(((*gain(joined_partners([code[a], code[b]])), (a, b)) for a, b in pairs), reverse=True)
-            chosen += [(pair, of, right) for of, right, pair in double[:1] if of > chosen[0][1] + 1e-2]
-        self.columns = [columns for columns, _, _ in chosen]
+            double = [(_mean_log_p(joined_partners([code[a], code[b]]), item, n_values, rows), (a, b)) for a, b in pairs]
+            chosen += [(pair, of) for of, pair in [max(double)] if of > least + 1e-2] if double else []
+        self.columns = [columns for columns, _ in chosen]
         self.group = [joined_partners([code[i] for i in columns]) for columns in self.columns]
+        shares = [right(group) for group in self.group]
         base = np.bincount(item[item >= 0]).max() / (item >= 0).sum()
-        beyond = [(right - base) / (1.0 - base) if base < 1.0 else 0.0 for _, _, right in chosen]
+        beyond = [(share - base) / (1.0 - base) if base < 1.0 else 0.0 for share in shares]
         self.accuracy = max(beyond, default=0.0)
-        self.exceptions = 1.0 - max((right for _, _, right in chosen), default=0.0)
+        self.exceptions = 1.0 - max(shares, default=0.0)
         if self.accuracy >= _SOME:
             self.is_mixed = _is_mixed(self.group[int(np.argmax(beyond))][rows], item[rows], n_values)
         if self.is_function(0.05):
@@ -190,6 +187,26 @@ class Partners:
         """Whether the best partner is a near-function, if ``wrong`` is the share of wrong cells of the table."""
         few = self.exceptions <= min(2.0 * wrong, 0.05)
         return bool(not self.is_mixed and (self.accuracy >= _NEAR or (few and self.accuracy >= _SOME)))
+
+
+def _mean_log_p(group: np.ndarray, item: np.ndarray, n_values: int, rows: np.ndarray) -> float:
+    """Mean of `Counts.at` of the values of some rows, as logarithms of at least -9.2, without other answers."""
+    known = item >= 0
+    has = known & (group >= 0)
+    of_item = np.bincount(item[known], minlength=n_values)
+    total = np.bincount(group[has], minlength=1)
+    place = np.full(len(item), -1)
+    place[has] = numbers_of_distinct(group[has] * max(n_values, 1) + item[has])
+    count = np.bincount(place[has], minlength=1)
+    rows = rows[known[rows]]
+    if not len(rows):
+        return 0.0
+    marginal = (1.0 - _NEW) * (of_item[item[rows]] - 1.0) / max(of_item.sum() - 1.0, 1e-9)
+    others, all_others = (
+        np.where(has[rows], of[at[rows]] - 1.0, 0.0) for of, at in ((count, place), (total, group))
+    )
+    p = (others + PRIOR_ROWS * marginal) / (all_others + PRIOR_ROWS)
+    return float(np.log(np.maximum(p, 1e-4)).mean())
 
 
 def _is_mixed(group: np.ndarray, item: np.ndarray, n_values: int) -> bool:

@@ -413,7 +413,7 @@ def _shown(column: CheckedColumn, i: int) -> str | None:
 
 
 _BINS = 64  # bins of a column of numbers, in a joint without hidden trees
-_DRAWS = 2_000  # draws that choose these bins
+_DRAWS = 10_000  # draws that choose these bins, and give their shares
 _KEPT = 20_000_000  # most probabilities of codes that are kept from one round to the next
 
 Read = Callable[[slice, int, np.ndarray], np.ndarray]
@@ -455,10 +455,14 @@ class Other:
 
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
-        prior = distribution.observe(build(distribution.schema))
-        drawn = distribution.sample(build(distribution.schema), _DRAWS, 0, False)  # much faster than quantiles
-        self._cuts = [_cuts(column, drawn[:, j]) for j, column in enumerate(distribution.schema.columns)]
-        self.marginals = [prior.histogram(j, cuts)[0] for j, cuts in enumerate(self._cuts)]
+        schema = distribution.schema
+        prior = distribution.observe(build(schema))
+        drawn = distribution.sample(build(schema), _DRAWS, 0, False)  # much faster than quantiles and sums
+        self._cuts = [_cuts(column, drawn[:, j]) for j, column in enumerate(schema.columns)]
+        self.marginals = [
+            prior.histogram(j, cuts)[0] if column.is_categorical else _shares(cuts, drawn[:, j])
+            for j, (column, cuts) in enumerate(zip(schema.columns, self._cuts, strict=True))
+        ]
         self._last: tuple[np.ndarray, list[np.ndarray]] | None = None  # the rounds of a check ask about the same rows
 
     def coder(self, j: int) -> Coder:
@@ -503,6 +507,12 @@ def _cuts(column: Column, drawn: np.ndarray) -> np.ndarray:
         cuts = (np.rint((cuts - column.center) / column.step) + 0.5) * column.step + column.center
     cuts = np.unique(cuts)
     return cuts[(cuts > column.minimum) & (cuts < column.maximum)]
+
+
+def _shares(cuts: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Shares of the bins between cuts, with half a pseudo-draw in each."""
+    count = np.bincount(np.searchsorted(cuts, drawn[~np.isnan(drawn)]), minlength=len(cuts) + 1) + 0.5
+    return np.asarray(count / count.sum())
 
 
 def of_joint(distribution: Distribution) -> RestTree | Other:
