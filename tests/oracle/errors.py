@@ -107,3 +107,40 @@ def broken(a: list[int], b: list[int], a_beside: int, b_beside: int) -> list[tup
         p = is_one / (1.0 + (share / 0.02) ** 2)
         out.append((p * score[0] / sum(score), p * score[1] / sum(score)))
     return out
+
+
+def edits(a: str, b: str) -> int:
+    """Least number of letters to insert, delete, replace, or exchange with the next one, by recursion."""
+    if not a or not b:
+        return len(a) + len(b)
+    if a[-1] == b[-1]:
+        return edits(a[:-1], b[:-1])
+    ways = [edits(a[:-1], b), edits(a, b[:-1]), edits(a[:-1], b[:-1])]
+    if a[-2:] == b[-2:][::-1] and len(a) > 1:
+        ways.append(edits(a[:-2], b[:-2]))
+    return 1 + min(ways)
+
+
+def wrong_by_rule(cases: Sequence[tuple[float, list[dict[str, float]]]]) -> list[list[dict[str, float]]]:
+    """p(cell is wrong) of the cells of each row that breaks a rule, by column, for each of several rules.
+
+    ``cases`` has for each rule the probability that its exceptions are errors, and for each row the log-probability of
+    each cell being the wrong one. The wrong cells of columns that have many of them are more probable.
+    """
+    names = {name for _, rows in cases for row in rows for name in row}
+    errors = dict.fromkeys(names, 1.0)
+    for k in range(11):
+        found = []
+        for p_rule, rows in cases:
+            found.append([])
+            for row in rows:
+                weight = {name: math.exp(x - max(row.values())) * errors[name] for name, x in row.items()}
+                total = sum(weight.values())
+                found[-1].append({name: p_rule * w / total for name, w in weight.items()})
+        if k < 10:
+            errors = {
+                name: 1.0
+                + sum(row.get(name, 0.0) / p_rule for (p_rule, _), of in zip(cases, found, strict=True) for row in of)
+                for name in names
+            }
+    return found

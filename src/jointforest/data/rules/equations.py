@@ -21,8 +21,8 @@ _FEWEST = 100
 _OFTEN_KNOWN = 0.1
 """Largest share of rows that miss a column, among those that know another, for the two to be looked at together."""
 _FEW_ROWS, _TRIES = 20, 20
-"""Rows, and the number of random samples of so many, by which equations with exceptions are sought. One in eight samples of a
-table with exceptions in a tenth of its rows has none of them."""
+"""Rows, and the number of random samples of so many, by which equations with exceptions are sought. If a tenth of the
+rows are exceptions, one in eight samples has none."""
 _NEARLY = 4.0
 """Rows that miss an equation by less than so many times what is allowed nearly obey it."""
 _MOST_TERMS = 6

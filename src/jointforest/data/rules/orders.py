@@ -76,7 +76,8 @@ def _likely(table: CodedTable, numeric: list[int], most: float) -> Iterator[tupl
         known = ~(np.isnan(x) | np.isnan(y))
         above = (known & (x > y)).sum(axis=0)
         meet = np.nanmax(x, initial=-np.inf) >= np.nanmin(np.where(known, y, np.inf), axis=0)
-        for k in np.flatnonzero((above <= max(10 * MOST_EXCEPTION_SHARE, most) * known.sum(axis=0)) & known.any(axis=0) & meet):
+        is_few = above <= max(10 * MOST_EXCEPTION_SHARE, most) * known.sum(axis=0)
+        for k in np.flatnonzero(is_few & known.any(axis=0) & meet):
             is_time = {table.schema.columns[j].kind == "datetime" for j in (a, numeric[k])}
             if numeric[k] != a and len(is_time) == 1:
                 yield a, numeric[k]

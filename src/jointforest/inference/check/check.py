@@ -18,7 +18,16 @@ from typing import NamedTuple
 import numpy as np
 
 from .columns import RANDOM, RULE, SWAP, TYPING, CheckedColumn
-from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, explains, group_like, joined_partners
+from .partners import (
+    PRIOR_OF_FUNCTIONS,
+    PRIOR_ROWS,
+    Counts,
+    Partners,
+    codes_of_partner,
+    explains,
+    group_like,
+    joined_partners,
+)
 from .relations import Broken, Relations
 from .rules import BrokenRules
 from .swaps import Swaps

@@ -164,13 +164,13 @@ class Partners:
             return
         none = _mean_log_p(np.zeros(n, np.int64), item, n_values, rows)
         single = sorted(((_mean_log_p(code[i], item, n_values, rows), i) for i in others), reverse=True)
-        chosen = [((i,), of) for of, i in single[:_PARTNERS] if of > none + 1e-3]
-        if chosen:
-            (best,), least = chosen[0]
+        self.columns = [(i,) for of, i in single[:_PARTNERS] if of > none + 1e-3]
+        if self.columns and len(others) > 1:
+            least, best = single[0]
             pairs = [(best, i) for i in others if i != best]
-            double = [(_mean_log_p(joined_partners([code[a], code[b]]), item, n_values, rows), (a, b)) for a, b in pairs]
-            chosen += [(pair, of) for of, pair in [max(double)] if of > least + 1e-2] if double else []
-        self.columns = [columns for columns, _ in chosen]
+            double = (_mean_log_p(joined_partners([code[a], code[b]]), item, n_values, rows) for a, b in pairs)
+            of, pair = max(zip(double, pairs, strict=True))
+            self.columns += [pair] if of > least + 1e-2 else []
         self.group = [joined_partners([code[i] for i in columns]) for columns in self.columns]
         shares = [right(group) for group in self.group]
         base = np.bincount(item[item >= 0]).max() / (item >= 0).sum()
@@ -202,9 +202,7 @@ def _mean_log_p(group: np.ndarray, item: np.ndarray, n_values: int, rows: np.nda
     if not len(rows):
         return 0.0
     marginal = (1.0 - _NEW) * (of_item[item[rows]] - 1.0) / max(of_item.sum() - 1.0, 1e-9)
-    others, all_others = (
-        np.where(has[rows], of[at[rows]] - 1.0, 0.0) for of, at in ((count, place), (total, group))
-    )
+    others, all_others = (np.where(has[rows], of[at[rows]] - 1.0, 0.0) for of, at in ((count, place), (total, group)))
     p = (others + PRIOR_ROWS * marginal) / (all_others + PRIOR_ROWS)
     return float(np.log(np.maximum(p, 1e-4)).mean())
 

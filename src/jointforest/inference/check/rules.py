@@ -130,7 +130,7 @@ class BrokenRules:
         schema, shape = self._schema, (len(X), len(of))
         log_p, value, fits = np.full(shape, -np.inf), np.full(shape, np.nan), np.zeros(shape, bool)
         for c, i in enumerate(of):
-            Y, column, j = X.copy(), self._columns[i], self._places[i]
+            Y, j = X.copy(), self._places[i]
             Y[:, j] = snapped(schema.columns[j], _solved(rule, schema, X, j)) if isinstance(rule, Equation) else np.nan
             fits[:, c], value[:, c] = ~contradicted(rule, schema, Y) & ~is_right[i], Y[:, j]
             if len(X):
@@ -140,7 +140,8 @@ class BrokenRules:
         top = np.max(np.where(fits, log_p, -np.inf), axis=1, keepdims=True)
         log_p = np.maximum(log_p, np.where(top > -np.inf, top, 0.0) - _LEAST)
         for c, i in enumerate(of):
-            log_p[:, c] += _log_error(self._columns[i], schema.columns[self._places[i]].decimals, item[:, i], value[:, c])
+            decimals = schema.columns[self._places[i]].decimals
+            log_p[:, c] += _log_error(self._columns[i], decimals, item[:, i], value[:, c])
         return np.where(fits, log_p, -np.inf), value
 
 

@@ -81,8 +81,8 @@ def _is_one_letter(seen: str, truth: str) -> bool:
 
 def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of different texts that may be near each other. Their letters, in any order, differ by at most the allowed
-    edits ``most``; or one letter is replaced everywhere, or the plain forms are equal. This is cheaper than `edits_between`,
-    which then selects among the pairs."""
+    edits ``most``; or one letter is replaced everywhere, or the plain forms are equal. This is cheaper than
+    `edits_between`, which then selects among the pairs."""
     alphabet = {c: k for k, c in enumerate(sorted({c for text in texts for c in text}))}
     bag = np.zeros((len(texts), len(alphabet)), np.int16)
     for i, text in enumerate(texts):
