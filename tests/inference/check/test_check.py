@@ -794,6 +794,17 @@ def test_probabilities_of_broken_sums_are_those_of_a_plain_calculation(kind: str
     assert (np.delete(model.breaks.p, rows, axis=0) == 0.0).all()
 
 
+@pytest.mark.parametrize("rules", ["off", "auto"])
+def test_one_new_row_that_breaks_a_rule(rules: str) -> None:
+    frame = bills("decimals")
+    joint = jf.HiddenTreeForest(rules=rules, random_state=0).fit(frame).joint_
+    row = frame.iloc[[7]].assign(gross=frame["gross"][7] + 7.31)
+    first = joint.check(row).cells.iloc[0]
+    assert (first["column"], first["best"]) == ("gross", str(frame["gross"][7]))
+    assert first["p_wrong"] > 0.9 and first["reason"] == "breaks gross = net + tax"
+    assert joint.check(frame.iloc[[7]]).cells["p_wrong"].max() < 0.5
+
+
 def test_cells_that_break_an_order_are_found() -> None:
     frame = bills("dates").drop(columns="days")
     rng = np.random.default_rng(6)

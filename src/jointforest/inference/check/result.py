@@ -494,7 +494,7 @@ class Other:
         evidence = build(self._distribution.schema, X)
         for j, cuts in enumerate(self._cuts):
             codes = self._distribution.observe(evidence.without(j)).histogram(j, cuts)
-            yield np.nan_to_num(codes)
+            yield np.where(np.isnan(codes), self.marginals[j], codes)  # impossible cells tell nothing
 
 
 def _cuts(column: Column, drawn: np.ndarray) -> np.ndarray:

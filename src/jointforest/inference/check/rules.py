@@ -60,19 +60,21 @@ class BrokenRules:
         self.rules: list[Equation | Order] = []
         self.p: list[float] = []
         self.errors = np.ones(len(columns))
-        known = [rule for rule in self._schema.rules if isinstance(rule, Equation | Order) and not rule.exceptions]
-        texts = {str(rule) for rule in known}
-        found = [rule for rule in find_broken_rules(self._schema, X, _MOST) if str(rule) not in texts]
+        known = {
+            str(rule): rule for rule in self._schema.rules if isinstance(rule, Equation | Order) and not rule.exceptions
+        }
+        found = [rule for rule in find_broken_rules(self._schema, X, _MOST) if str(rule) not in known]
         groups = [column.item + 1 for column in columns]
-        for rule in (*known, *found):
-            if not all(self._schema.index(name) in places for name in rule.columns):
+        for rule in (*known.values(), *found):
+            at = [self._schema.index(name) for name in rule.columns]
+            wrong, most = contradicted(rule, self._schema, X), _MOST * (len(at) - 1)
+            if not wrong.any() or not set(at) <= set(places):
                 continue
-            wrong = contradicted(rule, self._schema, X)
-            n_known = int((~np.isnan(X[:, [self._schema.index(name) for name in rule.columns]])).all(axis=1).sum())
-            rows = n_known + (rule.rows if rule in known else 0)
-            share = float(wrong.sum()) / max(rows, 1)
-            most = _MOST * (len(rule.columns) - 1)
-            if wrong.any() and share <= most and not explains(groups, wrong.astype(np.int64)):
+            # A rule that the joint knows holds in all rows that it has learned, which count too.
+            is_known = str(rule) in known
+            n = int((~np.isnan(X[:, at])).all(axis=1).sum()) + (rule.rows if is_known else 0)
+            share = float(wrong.sum()) / n
+            if share <= most and (is_known or not explains(groups, wrong.astype(np.int64))):
                 self.rules.append(rule)
                 self.p.append(1.0 / (1.0 + (share / most) ** _STEEP))
 
