@@ -19,7 +19,7 @@ _ROWS = 2_000
 _FEWEST = 100
 """Fewest rows on which they are sought, and that must support one."""
 _OFTEN_KNOWN = 0.1
-"""Largest share of rows that miss a column, among those that know another, for the two to be looked at together."""
+"""Largest share of rows that miss a column, among those that know another, for the two to be examined together."""
 _FEW_ROWS, _TRIES = 20, 20
 """Rows, and the number of random samples of so many, by which equations with exceptions are sought. If a tenth of the
 rows are exceptions, one in eight samples has none."""

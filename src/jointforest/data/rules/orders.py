@@ -68,7 +68,7 @@ def _ordered(table: CodedTable, equation: Equation) -> Iterator[tuple[int, int]]
 
 
 def _likely(table: CodedTable, numeric: list[int], most: float) -> Iterator[tuple[int, int]]:
-    """Pairs of columns in order in nearly all of some rows, whose ranges meet."""
+    """Pairs of columns in order in nearly all of some rows, whose ranges overlap."""
     X = table.X[table.rows[:: max(len(table.rows) // _ROWS, 1)]]
     for a in numeric:
         x = X[:, [a]] + table.schema.columns[a].zero
