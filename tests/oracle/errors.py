@@ -121,26 +121,10 @@ def edits(a: str, b: str) -> int:
     return 1 + min(ways)
 
 
-def wrong_by_rule(cases: Sequence[tuple[float, list[dict[str, float]]]]) -> list[list[dict[str, float]]]:
-    """p(cell is wrong) of the cells of each row that breaks a rule, by column, for each of several rules.
+def wrong_by_rule(p_rule: float, row: dict[str, float]) -> dict[str, float]:
+    """p(cell is wrong) of the cells of a row that breaks a rule, by column; ``row`` has the log-probability of each.
 
-    ``cases`` has for each rule the probability that its exceptions are errors, and for each row the log-probability of
-    each cell being the wrong one. The wrong cells of columns that have many of them are more probable.
+    ``p_rule`` is the probability that the exceptions of the rule are errors.
     """
-    names = {name for _, rows in cases for row in rows for name in row}
-    errors = dict.fromkeys(names, 1.0)
-    for k in range(11):
-        found = []
-        for p_rule, rows in cases:
-            found.append([])
-            for row in rows:
-                weight = {name: math.exp(x - max(row.values())) * errors[name] for name, x in row.items()}
-                total = sum(weight.values())
-                found[-1].append({name: p_rule * w / total for name, w in weight.items()})
-        if k < 10:
-            errors = {
-                name: 1.0
-                + sum(row.get(name, 0.0) / p_rule for (p_rule, _), of in zip(cases, found, strict=True) for row in of)
-                for name in names
-            }
-    return found
+    weight = {name: math.exp(x - max(row.values())) for name, x in row.items()}
+    return {name: p_rule * w / sum(weight.values()) for name, w in weight.items()}

@@ -786,7 +786,7 @@ def test_probabilities_of_broken_sums_are_those_of_a_plain_calculation(kind: str
         top = max(density for density, _ in scores.values())
         top = top if top > -np.inf else 0.0
         cases.append({name: max(density, top - 50.0) + error for name, (density, error) in scores.items()})
-    (expected,) = wrong_by_rule([(1.0 / (1.0 + (share / 0.1) ** 4), cases)])
+    expected = [wrong_by_rule(1.0 / (1.0 + (share / 0.1) ** 4), case) for case in cases]
     assert [str(rule) for rule in model.rules.rules] == [f"{total} = {' + '.join(parts)}"]
     for r, of in zip(rows, expected, strict=True):
         for j, name in enumerate(columns):

@@ -28,7 +28,6 @@ _MOST = 0.05  # greatest share of rows that break a rule, for each sign: then th
 _STEEP = 4.0  # power of the share: half of it makes 16 of 17 exceptions wrong
 _STILL = 1e-3  # probability that a row with a corrected cell breaks another rule
 _LEAST = 50.0  # log densities that are lower than the highest one of a row by more than this are equal
-_ROUNDS = 10  # rounds in which the columns that have the wrong cells are learned
 
 
 class Breaks(NamedTuple):
@@ -49,7 +48,6 @@ class BrokenRules:
 
     rules : list of Equation or Order. Those that the joint knows, and those that few rows of the table break.
     p : list of float. Probability that a row that breaks the rule has a wrong cell.
-    errors : float array (m,). Expected number of such cells of each column, up to a factor.
     """
 
     def __init__(
@@ -59,7 +57,6 @@ class BrokenRules:
         self._places, self._columns = list(places), list(columns)
         self.rules: list[Equation | Order] = []
         self.p: list[float] = []
-        self.errors = np.ones(len(columns))
         known = {
             str(rule): rule for rule in self._schema.rules if isinstance(rule, Equation | Order) and not rule.exceptions
         }
@@ -92,26 +89,19 @@ class BrokenRules:
             X[:, j] = np.append(self._columns[i].number, np.nan)[item[:, i]]
         wrong = np.array([contradicted(rule, schema, X) for rule in self.rules], bool).reshape(-1, n)
         in_sum = wrong[[isinstance(rule, Equation) for rule in self.rules]].any(axis=0)
-        cases = []
+        p, number, which = np.zeros((n, m)), np.full((n, m), np.nan), np.full((n, m), -1)
         for k, rule in enumerate(self.rules):
             rows = np.flatnonzero(wrong[k] & (isinstance(rule, Equation) | ~in_sum))
             of = [self._places.index(schema.index(name)) for name in rule.columns]
             score, value = self._corrected(rule, of, X[rows], item[rows], is_right)
             has = score.max(axis=1, initial=-np.inf) > -np.inf
-            cases.append((k, rows[has], of, score[has], value[has]))
-        p, number, which = np.zeros((n, m)), np.full((n, m), np.nan), np.full((n, m), -1)
-        for last in (False,) * _ROUNDS + (True,):
-            errors = np.ones(m)  # of each column, with one pseudo-error
-            for k, rows, of, score, value in cases:
-                mine = np.exp(score - score.max(axis=1, keepdims=True)) * self.errors[of]
-                mine /= mine.sum(axis=1, keepdims=True)
-                errors[of] += mine.sum(axis=0)
-                for c, i in enumerate(of if last else ()):
-                    more = self.p[k] * mine[:, c] > p[rows, i]
-                    at = rows[more], i
-                    p[at], number[at], which[at] = self.p[k] * mine[more, c], value[more, c], k
-            if may_add and not last:
-                self.errors = errors
+            rows, score, value = rows[has], score[has], value[has]
+            share = np.exp(score - score.max(axis=1, initial=-np.inf, keepdims=True))
+            share *= self.p[k] / share.sum(axis=1, keepdims=True)
+            for c, i in enumerate(of):
+                more = share[:, c] > p[rows, i]
+                at = rows[more], i
+                p[at], number[at], which[at] = share[more, c], value[more, c], k
         items = np.full((n, m), -1)
         for i in range(m):
             has = np.flatnonzero(~np.isnan(number[:, i]))
