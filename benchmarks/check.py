@@ -2,7 +2,8 @@
 
 ``--dirty`` is a folder with pairs of ``NAME_dirty.parquet`` and ``NAME_clean.parquet`` of texts (default: ``dirty`` in
 the folder of the tables), ``--tables`` takes some tables. ``--only`` runs one part: ``planted``, ``dirty``,
-``learned``, ``clean`` (clean tables, and joints of clean rows) or ``far`` (numbers far from all others).
+``learned``, ``clean`` (clean tables, and joints of clean rows), ``far`` (numbers far from all others) or ``sums``
+(cells that break a sum or an order).
 """
 
 from __future__ import annotations
@@ -166,6 +167,56 @@ def far(seed: int) -> list[dict]:
     return lines
 
 
+def with_sum(name: str, rng: np.random.Generator, n: int) -> tuple[pd.DataFrame, list[str]]:
+    """A clean table with a sum or an order, and the columns of it."""
+    kind, count = rng.choice(["a", "b", "c"], n), rng.integers(1, 40, n)
+    if name == "gross = net + tax":
+        net, rate = rng.lognormal(5, 0.8, n).round(2), rng.choice([0.2, 0.05, 0.0], n, p=[0.7, 0.2, 0.1])
+        tax = (net * rate).round(2)
+        frame = {"kind": kind, "rate": rate, "net": net, "tax": tax, "gross": (net + tax).round(2)}
+        return pd.DataFrame(frame), ["net", "tax", "gross"]
+    if name == "all = a + b + c":
+        b, c = rng.integers(0, 20, n), rng.poisson(6, n)
+        return pd.DataFrame({"a": count, "b": b, "c": c, "all": count + b + c, "kind": kind}), ["a", "b", "c", "all"]
+    start = rng.integers(0, 300, n)
+    return pd.DataFrame({"kind": kind, "start": start, "end": start + rng.geometric(0.1, n)}), ["start", "end"]
+
+
+def sums(seed: int) -> list[dict]:
+    """Rows and cells that are found if some cells of a sum, or of an order, are random values of their column."""
+    lines = []
+    for name in ("gross = net + tax", "all = a + b + c", "start < end"):
+        for rate in (0.003, 0.01, 0.03):
+            progress(f"{name}, {rate}")
+            n_wrong = broken = of_rows = flagged = hits = repaired = 0
+            for k in range(5):
+                rng = np.random.default_rng([seed, k])
+                frame, columns = with_sum(name, rng, 600)
+                seen, changed = frame.copy(), np.zeros(frame.shape, bool)
+                for column in columns:
+                    at = np.flatnonzero(rng.random(len(frame)) < rate)
+                    seen.loc[at, column] = rng.choice(frame[column], len(at))
+                    changed[:, frame.columns.get_loc(column)] = seen[column] != frame[column]
+                obeys = seen["start"] < seen["end"] if name == "start < end" else ~changed.any(axis=1)
+                cells = jf.HiddenTreeForest(rules="off", random_state=seed).fit(seen).joint_.check(seen).cells
+                by_row = cells.groupby("row")["p_wrong"].sum()
+                n_wrong, broken = n_wrong + int(changed.sum()), broken + int((~obeys).sum())
+                of_rows += int((by_row[~obeys] > 0.5).sum())
+                likely = cells[cells["p_wrong"] > 0.5]
+                is_hit = changed[likely["row"], frame.columns.get_indexer(likely["column"])]
+                flagged, hits = flagged + len(likely), hits + int(is_hit.sum())
+                repaired += sum(
+                    best == str(frame.at[row, column])
+                    for row, column, best in likely[is_hit][["row", "column", "best"]].itertuples(index=False)
+                )
+            lines.append(
+                {"rule": name, "rate": rate, "wrong cells": n_wrong, "broken rows": broken,
+                 "rows found": of_rows / max(broken, 1), "precision": hits / max(flagged, 1),
+                 "recall": hits / max(n_wrong, 1), "best value right": repaired / max(hits, 1)}
+            )  # fmt: skip
+    return lines
+
+
 def learned(name: str, frame: pd.DataFrame, kind: str, seed: int) -> dict:
     """How far answers of joints of the dirty table are from the clean table, with and without ``errors=True``."""
     seen, changed = plant(frame, kind, 0.05, np.random.default_rng([seed, len(kind)])) if kind != "none" else (frame, 0)
@@ -199,7 +250,7 @@ def calibration(all_cells: pd.DataFrame) -> list[dict]:
 
 
 def main() -> None:
-    parts = ("dirty", "planted", "learned", "clean", "far")
+    parts = ("dirty", "planted", "learned", "clean", "far", "sums")
     options = arguments(__doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": parts})
     warnings.simplefilter("ignore")
     folder = options.dirty or options.data / "dirty"
@@ -212,9 +263,11 @@ def main() -> None:
             lines += dirty(folder, name, options.seed, 500 if options.quick else 10**9)
     if options.only in (None, "far"):
         found["Numbers far from all others: p_wrong"] = far(options.seed)
+    if options.only in (None, "sums"):
+        found["Cells that break a sum or an order"] = sums(options.seed)
     if options.only in (None, "clean"):
         found["Clean tables"] = clean(options.data, options.seed, options.quick)
-    if options.only not in ("dirty", "far"):
+    if options.only not in ("dirty", "far", "sums"):
         tables = {"penguins": jf.datasets.load_penguins(), "insurance": read(options.data, "insurance")}
         if not options.quick:
             tables["adult"] = read(options.data, "adult_train").sample(2_000, random_state=0)

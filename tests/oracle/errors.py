@@ -35,10 +35,11 @@ def expected_beyond(cells: list[float], value: float, step: float) -> float:
         return 1.0
     logs = sorted(math.log((d + half + inner) / (2.0 * inner - half)) for d in top)
     middle = 0.5 * (logs[(k - 1) // 2] + logs[k // 2])
-    power = math.log(2.0) / max(middle, math.log(2.0) / 30.0)
+    m = sum(side * (cell - center) >= inner for cell in cells)
+    power = math.log(2.0 * m / k) / max(middle, math.log(2.0) / 30.0)
 
     def beyond(d: float) -> float:
-        return k * max((d - half + inner) / (2.0 * inner - half), 1.0) ** -power
+        return m * max((d - half + inner) / (2.0 * inner - half), 1.0) ** -power
 
     expected = beyond(side * (value - center))
     if value * center < 0.0 and abs(center) > inner:
@@ -106,3 +107,24 @@ def broken(a: list[int], b: list[int], a_beside: int, b_beside: int) -> list[tup
         p = is_one / (1.0 + (share / 0.02) ** 2)
         out.append((p * score[0] / sum(score), p * score[1] / sum(score)))
     return out
+
+
+def edits(a: str, b: str) -> int:
+    """Least number of letters to insert, delete, replace, or exchange with the next one, by recursion."""
+    if not a or not b:
+        return len(a) + len(b)
+    if a[-1] == b[-1]:
+        return edits(a[:-1], b[:-1])
+    ways = [edits(a[:-1], b), edits(a, b[:-1]), edits(a[:-1], b[:-1])]
+    if a[-2:] == b[-2:][::-1] and len(a) > 1:
+        ways.append(edits(a[:-2], b[:-2]))
+    return 1 + min(ways)
+
+
+def wrong_by_rule(p_rule: float, row: dict[str, float]) -> dict[str, float]:
+    """p(cell is wrong) of the cells of a row that breaks a rule, by column; ``row`` has the log-probability of each.
+
+    ``p_rule`` is the probability that the exceptions of the rule are errors.
+    """
+    weight = {name: math.exp(x - max(row.values())) for name, x in row.items()}
+    return {name: p_rule * w / sum(weight.values()) for name, w in weight.items()}

@@ -14,11 +14,12 @@ import pytest
 import jointforest as jf
 from jointforest.inference.check import result
 from jointforest.inference.check.check import vote
+from jointforest.inference.check.columns import FACTORS
 from jointforest.inference.check.partners import Counts
 from jointforest.inference.check.result import RestTree, of_joint
 from jointforest.inference.check.texts import Slips
 
-from ...oracle.errors import broken, expected_beyond, swapped, truths
+from ...oracle.errors import broken, edits, expected_beyond, swapped, truths, wrong_by_rule
 
 LEARNER = {"rules": "off", "random_state": 0}
 
@@ -704,3 +705,169 @@ def test_what_is_kept_between_rounds_does_not_change_the_answer(
         kept = joint.check(dirty).cells
         monkeypatch.setattr(result, "_KEPT", 0)
         pd.testing.assert_frame_equal(joint.check(dirty).cells, kept)
+
+
+def bills(kind: str, n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    shop, count = rng.choice(["a", "b", "c"], n), rng.integers(1, 40, n)
+    if kind == "whole":
+        other = rng.poisson(6, n)
+        return pd.DataFrame({"shop": shop, "count": count, "other": other, "all": count + other})
+    if kind == "decimals":
+        net = rng.lognormal(4, 0.8, n).round(2)
+        tax = (net * rng.choice([0.05, 0.2], n)).round(2)
+        return pd.DataFrame({"shop": shop, "net": net, "tax": tax, "gross": (net + tax).round(2)})
+    start = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, n), "D")
+    return pd.DataFrame({"start": start, "shop": shop, "days": count, "end": start + pd.to_timedelta(count, "D")})
+
+
+def with_wrong(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[tuple[int, str], Any]]:
+    """Three wrong cells in each column of numbers or dates, and what they were."""
+    rng, out, true = np.random.default_rng(5), frame.copy(), {}
+    names = [name for name in frame if not isinstance(frame.loc[0, name], str)]
+    rows = rng.choice(len(frame), (len(names), 3), replace=False).tolist()
+    for name, of in zip(names, rows, strict=True):
+        for r in of:
+            true[r, name] = frame.loc[r, name]
+            others = frame[name][frame[name] != frame.loc[r, name]]
+            out.loc[r, name] = others.iloc[int(rng.integers(len(others)))]
+    return out, true
+
+
+@pytest.mark.parametrize("kind", ["whole", "decimals", "dates"])
+def test_cells_that_break_a_sum_are_found_with_its_value(kind: str) -> None:
+    frame, true = with_wrong(bills(kind))
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    cells, rows = check.cells, {r for r, _ in true}
+    of_rules = cells[cells["reason"].str.startswith("breaks ")]
+    assert set(of_rules["row"]) <= rows
+    wrong = cells[cells["p_wrong"] > 0.5]
+    right = [(r, name) in true for r, name in zip(wrong["row"], wrong["column"], strict=True)]
+    total = [of["p_wrong"].sum() for _, of in cells[cells["row"].isin(rows)].groupby("row")]
+    assert len(total) == 9 and min(total) > 0.95
+    if kind != "whole":  # which of three whole numbers is wrong is often open
+        assert sum(right) >= 6 and sum(right) > 0.6 * len(right)
+    found = [(r, c, b) for r, c, b in zip(of_rules["row"], of_rules["column"], of_rules["best"], strict=True)]
+    assert all(b == str(true[r, c]) for r, c, b in found if (r, c) in true)
+    # With the true value, the row obeys the rule. If the cell is right, another one is wrong.
+    r, name, best = next(one for one in found if one[:2] in true)
+    assert (check.cells_of(r, {name: best})["p_wrong"] < 0.2).all()
+    again = check.cells_of(r, {name: str(cell(cells, r, name)["value"])})
+    assert cell(again, r, name)["p_wrong"] == 0.0 and again["p_wrong"].sum() > 0.9
+    assert not (jf.HiddenTreeForest(**LEARNER).fit(bills(kind)).joint_.check(bills(kind)).cells["p_wrong"] > 0.5).any()
+
+
+@pytest.mark.parametrize("kind", ["whole", "decimals"])
+@pytest.mark.parametrize("rules", ["off", "auto"])
+def test_probabilities_of_broken_sums_are_those_of_a_plain_calculation(kind: str, rules: str) -> None:
+    frame, true = with_wrong(bills(kind))
+    rows = sorted({r for r, _ in true})
+    learned = frame.drop(index=rows) if rules == "auto" else frame  # the joint enforces the rule, or has learned errors
+    joint = jf.HiddenTreeForest(rules=rules, random_state=0).fit(learned.reset_index(drop=True)).joint_
+    model = joint.check(frame)._model
+    columns = {column.column.name: column for column in model.columns}
+    *parts, total = [name for name in frame if name != "shop"]
+    decimals = 2 if kind == "decimals" else 0
+    share = len(rows) / (2 * len(frame) - len(rows) if rules == "auto" else len(frame))
+    cases = []
+    for r in rows:
+        seen, scores = frame.loc[r], {}
+        for name in (*parts, total):
+            rest = [seen[other] for other in parts if other != name]
+            value = round(sum(rest) if name == total else seen[total] - sum(rest), decimals)
+            corrected = frame.iloc[[r]].assign(**{name: value})
+            i = int(columns[name].item[r])
+            p = 0.25 * np.exp(columns[name].log_random[i]) + 0.25 * np.exp(columns[name].log_any[i])
+            texts = f"{seen[name]:.{decimals}f}", f"{value:.{decimals}f}"
+            p += 0.25 * (edits(*texts) == 1) / (10.0 * len(texts[1]))
+            near = 0.5 * columns[name].column.step * 1.001 + 1e-9 * abs(seen[name])
+            p += 0.25 * any(abs(value * f - seen[name]) <= near for _, f in FACTORS) / len(FACTORS)
+            scores[name] = float(joint.log_density(corrected)[0]), float(np.log(max(p, 1e-300)))
+        top = max(density for density, _ in scores.values())
+        top = top if top > -np.inf else 0.0
+        cases.append({name: max(density, top - 50.0) + error for name, (density, error) in scores.items()})
+    expected = [wrong_by_rule(1.0 / (1.0 + (share / 0.1) ** 4), case) for case in cases]
+    assert [str(rule) for rule in model.rules.rules] == [f"{total} = {' + '.join(parts)}"]
+    for r, of in zip(rows, expected, strict=True):
+        for j, name in enumerate(columns):
+            assert model.breaks.p[r, j] == pytest.approx(of.get(name, 0.0), abs=1e-6), (r, name)
+    assert (np.delete(model.breaks.p, rows, axis=0) == 0.0).all()
+
+
+@pytest.mark.parametrize("rules", ["off", "auto"])
+def test_one_new_row_that_breaks_a_rule(rules: str) -> None:
+    frame = bills("decimals")
+    joint = jf.HiddenTreeForest(rules=rules, random_state=0).fit(frame).joint_
+    row = frame.iloc[[7]].assign(gross=frame["gross"][7] + 7.31)
+    first = joint.check(row).cells.iloc[0]
+    assert (first["column"], first["best"]) == ("gross", str(frame["gross"][7]))
+    assert first["p_wrong"] > 0.9 and first["reason"] == "breaks gross = net + tax"
+    assert joint.check(frame.iloc[[7]]).cells["p_wrong"].max() < 0.5
+
+
+def test_cells_that_break_an_order_are_found() -> None:
+    frame = bills("dates").drop(columns="days")
+    rng = np.random.default_rng(6)
+    rows = rng.choice(len(frame), 6, replace=False).tolist()
+    frame.loc[rows, "end"] = frame.loc[rows, "start"] - pd.to_timedelta(rng.integers(5, 200, 6), "D")
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    assert [str(rule) for rule in check._model.rules.rules] == ["start < end"]
+    for r in rows:
+        of = check.cells[(check.cells["row"] == r) & (check.cells["column"] != "shop")]
+        assert of["p_wrong"].sum() == pytest.approx(1.0, abs=0.15)
+        if of["p_wrong"].max() > 0.5:
+            assert of["reason"].iloc[0] in ("breaks start < end", "unlike the values of the column")
+    # Dates that are often before others have no order.
+    late = frame.assign(end=frame["start"] + pd.to_timedelta(rng.normal(20, 12, len(frame)).round(), "D"))
+    model = jf.HiddenTreeForest(**LEARNER).fit(late).joint_.check(late)._model
+    assert not model.rules.rules
+
+
+def test_many_rows_that_break_a_sum_are_an_alternative() -> None:
+    frame = bills("decimals")
+    frame.loc[:79, "gross"] = frame.loc[:79, "net"]  # as exports are
+    model = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)._model
+    assert not model.rules.rules
+    frame = bills("decimals").assign(kind="sale")
+    frame.loc[:15, "gross"], frame.loc[:15, "kind"] = frame.loc[:15, "net"], "export"
+    model = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)._model
+    assert not model.rules.rules  # the kind explains the exceptions
+
+
+def test_a_fitted_line_is_no_rule() -> None:
+    rng = np.random.default_rng(3)
+    points = rng.integers(20, 100, 300)
+    grade = np.rint(7.5 - 0.0675 * points + rng.normal(0, 0.15, 300)).astype(int)
+    frame = pd.DataFrame({"points": points, "grade": grade, "who": rng.choice(["a", "b"], 300)})
+    assert not jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)._model.rules.rules
+
+
+@pytest.mark.parametrize("seed", [20, 21])
+def test_a_number_that_nearly_determines_a_level_is_no_function(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    room = rng.choice(["single", "double", "suite"], 700, p=[0.4, 0.5, 0.1])
+    base = pd.Series(room).map({"single": 70, "double": 110, "suite": 260}).to_numpy()
+    price = base * rng.choice([1, 2, 3, 4, 7, 14], 700, p=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05]) + rng.integers(-10, 20, 700)
+    frame = pd.DataFrame({"room": room, "price": price})
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    assert not check._model.partners[0].is_function(0.05)
+    assert not (check.cells[check.cells["column"] == "room"]["p_wrong"] > 0.5).any()
+
+
+def test_small_numbers_are_not_shifted_digits() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"near": rng.normal(0, 0.05, 500), "skewed": rng.gamma(0.5, 2, 500)})
+    assert not (jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells["p_wrong"] > 0.5).any()
+
+
+@pytest.mark.parametrize("n", [200, 1_000])
+def test_odd_values_among_few_distinct_ones_are_found(n: int) -> None:
+    rng = np.random.default_rng(1)
+    stars = rng.choice([1, 2, 3, 4, 5], n, p=[0.05, 0.1, 0.2, 0.4, 0.25])
+    stars[[3, 50, 90]] = 999
+    frame = pd.DataFrame({"stars": stars, "age": rng.integers(18, 80, n)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the learner says that 999 is far
+        cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    wrong = cells[cells["p_wrong"] > 0.5]
+    assert set(zip(wrong["row"], wrong["column"], strict=True)) == {(3, "stars"), (50, "stars"), (90, "stars")}

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from .coded import CHANCE, CodedTable
-from .contradictions import ROUNDED, contradicted, tolerance, with_tolerance
+from .contradictions import ROUNDED, contradicted, equation_total, tolerance, with_tolerance
 from .contradictions import number_span as range_of
 from .rule import Equation
 
@@ -20,6 +20,11 @@ _FEWEST = 100
 """Fewest rows on which they are sought, and that must support one."""
 _OFTEN_KNOWN = 0.1
 """Largest share of rows that miss a column, among those that know another, for the two to be examined together."""
+_FEW_ROWS, _TRIES = 20, 20
+"""Rows, and the number of random samples of so many, by which equations with exceptions are sought. If a tenth of the
+rows are exceptions, one in eight samples has none."""
+_NEARLY = 4.0
+"""Rows that miss an equation by less than so many times what is allowed nearly obey it."""
 _MOST_TERMS = 6
 """Most columns that are added up."""
 _MOST_TRIPLES = 100_000
@@ -30,14 +35,16 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12)
 _DIGITS = (2, 3, 4, 5, 6, 7, 8)
 
 
-def find_equations(table: CodedTable) -> list[Equation]:
-    """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits."""
+def find_equations(table: CodedTable, exceptions: float = 0.0) -> list[Equation]:
+    """Equations between columns of numbers that hold in all rows, up to rounding to a grid or to significant digits; or
+    in all rows but a share ``exceptions`` for each sign between the columns."""
     # Candidates hardly vary once the others are known: by a rank-revealing factorization of the correlations, and of
     # each two and three columns. Coefficients are rounded to small fractions, or to few digits.
     numeric = [j for j, c in enumerate(table.schema.columns) if not c.is_categorical and table.sizes[j] > 2]
     found: list[Equation] = []
     solved: set[int] = set()
-    for columns, rows in _complete_parts(table, numeric):
+    parts = _complete_parts(table, numeric)
+    for columns, rows in _samples_of(parts) if exceptions else parts:
         n_found = -1
         while len(found) > n_found:  # what is found takes columns from candidates, which become others
             n_found = len(found)
@@ -45,7 +52,7 @@ def find_equations(table: CodedTable) -> list[Equation]:
             for y, of in _candidates(table, rows, rest):
                 if y in solved or solved & set(of):
                     continue
-                equation = _fitted(table, rows, y, of)
+                equation = _fitted(table, rows, y, of, exceptions)
                 if equation is not None:
                     found.append(equation)
                     solved.add(table.schema.index(equation.column))
@@ -67,6 +74,14 @@ def _complete_parts(table: CodedTable, columns: list[int]) -> Iterator[tuple[lis
         complete = np.flatnonzero(~missing[:, group].any(axis=1))
         if len(complete) >= _FEWEST:
             yield [columns[k] for k in group.tolist()], table.rows[complete[:_ROWS]]
+
+
+def _samples_of(parts: Iterator[tuple[list[int], np.ndarray]]) -> Iterator[tuple[list[int], np.ndarray]]:
+    """Groups of columns, with random samples of few of their rows, some of which have no exceptions."""
+    rng = np.random.default_rng(0)
+    for columns, rows in parts:
+        for _ in range(_TRIES):
+            yield columns, rng.choice(rows, _FEW_ROWS, replace=False)
 
 
 def _correlated(X: np.ndarray, missing: np.ndarray) -> Iterator[np.ndarray]:
@@ -133,8 +148,9 @@ def _by_rank(R: np.ndarray) -> Iterator[tuple[int, list[int]]]:
             yield y, pivots[of].tolist()
 
 
-def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int]) -> Equation | None:
-    """The equation with rounded coefficients that all rows obey; None if there is none, or it may be chance."""
+def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int], exceptions: float) -> Equation | None:
+    """The equation with rounded coefficients that all rows obey, or all but a share ``exceptions`` for each of its
+    terms; None if there is none, or it may be chance."""
     group = [y, *of]
     zero = np.array([table.schema.columns[j].zero for j in group])
     cells = table.X[rows][:, group] + zero
@@ -145,14 +161,21 @@ def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int]) -> Equat
     for equation in _rounded(table, cells, weights, group):
         turned = _turned(table, equation)
         x = table.X
-        wrong = contradicted(turned, table.schema, x)
-        if wrong.any():
-            continue
         known = ~np.isnan(x[:, [table.schema.index(name) for name in turned.columns]]).any(axis=1)
+        n, n_wrong = int(known.sum()), int(contradicted(turned, table.schema, x).sum())
+        if n_wrong > exceptions * len(of) * n or (n_wrong and _is_near(turned, table)):
+            continue
         if _is_chance(table, turned, np.flatnonzero(known)):
             return None
-        return replace(turned, rows=int(known.sum()))
+        return replace(turned, rows=n - n_wrong, exceptions=n_wrong)
     return None
+
+
+def _is_near(equation: Equation, table: CodedTable) -> bool:
+    """Whether most rows that do not obey an equation nearly do, as if it were no rule but a fitted line."""
+    off = np.abs(equation_total(equation, table.schema, table.X) - table.X[:, table.schema.index(equation.column)])
+    allowed = tolerance(equation, table.schema)
+    return bool(2 * np.count_nonzero(off > _NEARLY * allowed) < np.count_nonzero(off > allowed))
 
 
 def _rounded(table: CodedTable, cells: np.ndarray, weights: np.ndarray, group: list[int]) -> Iterator[Equation]:

@@ -17,9 +17,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .columns import RANDOM, SWAP, TYPING, CheckedColumn
-from .partners import PRIOR_OF_FUNCTIONS, PRIOR_ROWS, Counts, Partners, codes_of_partner, group_like, joined_partners
-from .relations import Relations
+from .columns import RANDOM, RULE, SWAP, TYPING, CheckedColumn
+from .partners import (
+    PRIOR_OF_FUNCTIONS,
+    PRIOR_ROWS,
+    Counts,
+    Partners,
+    codes_of_partner,
+    explains,
+    group_like,
+    joined_partners,
+)
+from .relations import Broken, Relations
+from .rules import BrokenRules
 from .swaps import Swaps
 from .texts import WAYS
 
@@ -149,7 +159,6 @@ _FIRST = 0.01  # prior probability that a cell is the first with its genuine val
 _MOST = 0.5  # largest share of wrong cells of a column
 _FIXED = 0.2  # least agreement within entities of a column whose values the votes determine
 _CLEAR = 2.0  # without a grid, rates are learned from cells that errors explain better than the truth by this factor
-_STRUCTURE = 0.1  # blank cells are no errors if another column explains more than this share of their entropy
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
 _MANY_ROWS = 1_000  # least number of rows with which a density is known well enough to take errors out of it
 _GENUINE = 0.05  # least share of a learned prediction that is not of errors
@@ -191,13 +200,22 @@ class ErrorModel:
     rate : float array (d,). Share of wrong cells among those that are neither blank nor missing.
     partners : list of Partners. For each column, the other columns that predict it best.
     swaps : Swaps. The swaps of neighbouring columns.
+    rules, breaks : BrokenRules, Breaks. The rules of numbers, and which of them each row breaks.
     relations, broken : Relations, Broken. The relations between columns, and which of them each row breaks.
     key, source : int or None. The columns that name the entity of each row, and the source that reports it.
     votes : dict of int to Votes. The votes on the columns that the entity determines.
     """
 
-    def __init__(self, joint: _Joint, columns: Sequence[CheckedColumn], swaps: Swaps, key: int | None = None) -> None:
-        self.columns, self._joint, self.swaps = list(columns), joint, swaps
+    def __init__(
+        self,
+        joint: _Joint,
+        columns: Sequence[CheckedColumn],
+        swaps: Swaps,
+        rules: BrokenRules,
+        key: int | None = None,
+    ) -> None:
+        self.columns, self._joint, self.swaps, self.rules = list(columns), joint, swaps, rules
+        self.breaks = rules.breaks(np.column_stack([c.item for c in columns]), np.zeros(len(columns), bool), True)
         self.n = len(columns[0].item)
         self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
@@ -217,7 +235,7 @@ class ErrorModel:
         self._vote()
         n = self.n
         self.relations = Relations(columns)
-        self.broken = self.relations.broken(self.relations.code, self.is_right)
+        self.broken = self._broken(self.relations.code)
         self.posterior = [_Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
         for j, votes in self.votes.items():
             p_wrong = np.where(self.columns[j].item >= 0, 1.0 - votes.seen, votes.probability)
@@ -238,14 +256,7 @@ class ErrorModel:
         if j in self.votes or self.partners[j].is_function(_START):
             return False
         blank = (self.item[:, j] < 0).astype(np.int64)
-        p = blank.mean() if self.n else 0.0
-        if not 0.0 < p < 1.0:
-            return True
-        entropy = -(p * np.log(p) + (1.0 - p) * np.log(1.0 - p))
-        groups = [code + 1 for i, code in enumerate(self._code) if i != j]
-        with np.errstate(divide="ignore"):  # a row without another one of its group gains nothing
-            gains = [np.log(Counts(g, blank, 2, np.ones(self.n)).at(blank[:, None])).mean() + entropy for g in groups]
-        return max(gains, default=0.0) > _STRUCTURE * entropy
+        return explains([code + 1 for i, code in enumerate(self._code) if i != j], blank)
 
     def _vote(self) -> None:
         """Determine the values of each entity by votes of its rows, if the table has a key."""
@@ -278,7 +289,7 @@ class ErrorModel:
         for j in range(len(self.columns)):
             if j not in self.votes:
                 found, wrong[j] = self._column(j, wanted[j], joint[j], counts[j], pooled)
-                self.posterior[j] = self._with_swaps(j, found)
+                self.posterior[j] = self._corrected(j, found)
         for is_levels in (False, True):  # columns of levels share their kinds of errors, and so do columns of numbers
             like = [j for j in wrong if self.columns[j].is_levels == is_levels]
             for j in like:
@@ -295,7 +306,8 @@ class ErrorModel:
         for j, i in right.items():
             one.item[0, j] = i
         codes = [self.relations.codes(j, one.item[:, j]) for j in range(d)]
-        one.broken = self.relations.broken(np.column_stack(codes), one.is_right)
+        one.breaks = self.rules.breaks(one.item, one.is_right)
+        one.broken = one._broken(np.column_stack(codes))
         one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
         for j, i in right.items():
             k = int(self.swaps.neighbour[r, j])
@@ -330,20 +342,29 @@ class ErrorModel:
         joint = one._ask_joint(seen, tables, wanted)
         for j in set(range(d)) - set(right) - set(self.votes):
             found, _ = one._column(j, wanted[j], joint[j], counts[j], float(self.rate.mean()), steps=0)
-            one.posterior[j] = one._with_swaps(j, found)
+            one.posterior[j] = one._corrected(j, found)
         return one
 
-    def _with_swaps(self, j: int, found: _Posterior) -> _Posterior:
-        """The posterior of the cells of one column, each of which may also be swapped with its neighbour."""
-        p = self.swaps.p[:, j]
-        likelier = p > found.p_best * (1.0 - p) * (found.best != self.item[:, j])
-        likelier &= p > found.p_wrong
-        return _Posterior(
-            1.0 - (1.0 - found.p_wrong) * (1.0 - p),
-            np.where(likelier, self.swaps.item[:, j], found.best),
-            np.where(likelier, p, found.p_best * (1.0 - p)),
-            np.where(likelier, SWAP, found.kind),
-        )
+    def _corrected(self, j: int, found: _Posterior) -> _Posterior:
+        """The posterior of the cells of one column, each of which may also be swapped, or break a rule that gives its
+        value."""
+        breaks, swaps = self.breaks, self.swaps
+        by_rule = np.where(breaks.item[:, j] >= 0, breaks.p[:, j], 0.0)
+        for p, item, kind in ((swaps.p[:, j], swaps.item[:, j], SWAP), (by_rule, breaks.item[:, j], RULE)):
+            likelier = (p > 0.0) & (p > found.p_best * (1.0 - p) * (found.best != self.item[:, j]))
+            likelier &= (p > found.p_wrong) | (kind == RULE)  # the value that a rule gives is better than a likely one
+            found = _Posterior(
+                1.0 - (1.0 - found.p_wrong) * (1.0 - p),
+                np.where(likelier, item, found.best),
+                np.where(likelier, p, found.p_best * (1.0 - p)),
+                np.where(likelier, kind, found.kind),
+            )
+        return found
+
+    def _broken(self, code: np.ndarray) -> Broken:
+        """The relations that rows break, and the rules that give no value; ``code`` (n, d) as `Relations.broken`."""
+        found, p = self.relations.broken(code, self.is_right), np.where(self.breaks.item < 0, self.breaks.p, 0.0)
+        return Broken(np.maximum(found.p, p), np.where(p > found.p, -1, found.relation))
 
     def _code_of(self, j: int, i: int, r: int) -> int:
         """Value i of column j, which is not that of row r or is, for use as a partner: see `codes_of_partner`."""

@@ -11,10 +11,10 @@ from ...data.cells import absent
 from ...data.schema import Column
 from .texts import WAYS, Slips, log_new
 
-TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY, SWAP = range(7)
+TYPING, SHIFT, UNIT, SIGN, RANDOM, ANY, SWAP, RULE = range(8)
 """Kinds of errors: a typing error, shifted digits, another unit or sign, a random value of the column, any value.
 
-The last one is a swap with the neighbouring column: see `swaps`.
+The last two are a swap with the neighbouring column, and a value that breaks a rule: see `swaps` and `rules`.
 """
 _UNITS = (2.54, 12.0, 60.0, 0.45359237, 1.609344, 0.3048)
 FACTORS = (
@@ -145,10 +145,10 @@ class CheckedColumn:
             measure[is_density] *= self._of_decimals[_decimals(number[is_density])]
         return code, measure
 
-    def items_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Indices of numbers or codes of levels in `values`, (r,); numbers that are not there are added."""
+    def items_of(self, numbers: np.ndarray, may_add: bool = True) -> np.ndarray:
+        """Indices of numbers or codes of levels in `values`, (r,). Numbers that are not there are added, or get -1."""
         new = np.setdiff1d(numbers, self.number)
-        if len(new):
+        if len(new) and may_add:
             code, measure = self._coded(new)
             self.number = np.append(self.number, new)
             self.values.extend(new.tolist())
@@ -157,7 +157,8 @@ class CheckedColumn:
             self.learned, self.genuine = (np.append(x, np.ones(len(new))) for x in (self.learned, self.genuine))
             self.weigh(np.ones(len(self.item)))
         order = np.argsort(self.number)  # levels that the joint does not know are NaN, and come last
-        return np.asarray(order[np.searchsorted(self.number[order], numbers)])
+        place = np.minimum(np.searchsorted(self.number[order], numbers), len(order) - 1)
+        return np.where(self.number[order][place] == numbers, order[place], -1)
 
     @property
     def has_close_levels(self) -> bool:
@@ -313,9 +314,11 @@ class CheckedColumn:
                 continue
             edge = top[0] * (1.0 + _SHIFT)
             tail = np.log((top + half + _SHIFT * top[0]) / (edge - half))
-            power = np.log(2.0) / max(float(np.median(tail)), np.log(2.0) / _STEEP)
+            # Of few distinct values, many more cells than these are as far as the innermost one.
+            m = int(np.count_nonzero(sign * (x - center) >= top[0]))
+            power = np.log(2.0 * m / k) / max(float(np.median(tail)), np.log(2.0) / _STEEP)
             further = np.append(d, -sign * center) - half + _SHIFT * top[0]
-            beyond = k * np.maximum(further / (edge - half), 1.0) ** -power
+            beyond = m * np.maximum(further / (edge - half), 1.0) ** -power
             far = d > top[0]
             out[far] = beyond[:-1][far]
             across = far & (d > -sign * center) & (-sign * center > top[0]) & (not is_date)  # other signs than the rest
@@ -328,8 +331,9 @@ def _decimals(numbers: np.ndarray) -> np.ndarray:
     """The number of decimals of each number, at most `_DECIMALS`."""
     out = np.full(numbers.shape, _DECIMALS)
     for k in reversed(range(_DECIMALS)):
-        scaled = numbers * 10.0**k
-        out[np.abs(scaled - np.rint(scaled)) <= 1e-6 + 1e-12 * np.abs(scaled)] = k
+        scaled, whole = numbers * 10.0**k, np.rint(numbers * 10.0**k)
+        is_whole = np.abs(scaled - whole) <= 1e-6 + 1e-12 * np.abs(scaled)
+        out[is_whole & ((whole != 0.0) | (numbers == 0.0))] = k  # a small number is not 0
     return out
 
 

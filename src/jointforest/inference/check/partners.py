@@ -14,9 +14,11 @@ PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
 _TABLE = 100_000  # most pairs of a group and a value that are counted in a table, which is quicker to read
 _NEW = 0.5  # share of new values in the pseudo-rows
 _ROWS = 5_000  # most rows by which partners are chosen
+_EXPLAINED = 0.1  # an event is explained by a column that explains more than this share of its entropy
 _PARTNERS = 4  # most single columns that are partners of a column
 _NEAR = 0.8  # least accuracy of a near-function, beyond chance
 _SOME = 0.3  # the same, where the share of wrong cells can explain its exceptions
+_PARTS = 16  # parts of about equal numbers of rows, of groups that are beside each other
 
 
 def joined_partners(codes: Sequence[np.ndarray]) -> np.ndarray:
@@ -100,11 +102,28 @@ class Counts:
         """The most frequent values of each row's group, (n, 2); -1 if there are fewer."""
         return self.top[self.group]
 
+    def guess(self) -> np.ndarray:
+        """The most frequent value of the other rows of each row's group, (n,)."""
+        best = self.proposed()
+        share = np.column_stack([self.at(best[:, k : k + 1])[:, 0] for k in (0, 1)])
+        return np.asarray(best[np.arange(len(best)), share.argmax(axis=1)])
+
 
 def group_like(group: np.ndarray, codes: Sequence[np.ndarray], of: Sequence[int]) -> np.ndarray:
     """Group (1,) of the rows whose values in several columns are ``of``; -1 if there is none."""
     same = np.all([code == value for code, value in zip(codes, of, strict=True)], axis=0)
     return group[[same.argmax()]] if same.any() else np.array([-1])
+
+
+def explains(groups: Sequence[np.ndarray], event: np.ndarray) -> bool:
+    """Whether one of some columns tells in which rows an event (n,), 0 or 1, happens; ``groups`` are of at least 0."""
+    p = event.mean() if len(event) else 0.0
+    if not 0.0 < p < 1.0:
+        return True
+    entropy = -(p * np.log(p) + (1.0 - p) * np.log(1.0 - p))
+    with np.errstate(divide="ignore"):  # a row without another one of its group gains nothing
+        gains = [np.log(Counts(g, event, 2, np.ones(len(event))).at(event[:, None])).mean() + entropy for g in groups]
+    return max(gains, default=0.0) > _EXPLAINED * entropy
 
 
 def codes_of_partner(item: np.ndarray, code: np.ndarray, n_values: int) -> np.ndarray:
@@ -121,6 +140,8 @@ class Partners:
     accuracy : float. For the best partner: how often the most frequent value of the other rows of a group is right,
         beyond chance.
     exceptions : float. For the best partner: how often that value is not right.
+    is_mixed : bool. Whether the exceptions of the best partner are in some groups rather than anywhere, as where a
+        number and a level depend on each other. Then they are not wrong cells of a function.
     """
 
     def __init__(self, j: int, item: np.ndarray, n_values: int, code: Sequence[np.ndarray]) -> None:
@@ -128,40 +149,36 @@ class Partners:
         rows = np.arange(n) if n <= _ROWS else np.arange(_ROWS) * n // _ROWS
         self.columns: list[tuple[int, ...]] = []
         self.group: list[np.ndarray] = []
-        self.accuracy, self.exceptions = 0.0, 1.0
+        self.accuracy, self.exceptions, self.is_mixed = 0.0, 1.0, False
         others = [i for i in range(len(code)) if i != j]
 
-        def gain(group: np.ndarray) -> tuple[float, float]:
-            """Mean log p(value | other rows of the group), and how often their most frequent value is right."""
+        def right(group: np.ndarray) -> float:
+            """How often the most frequent value of the other rows of the group is right."""
             counts = Counts(group, item, n_values, np.ones(n)).take(rows)
             known = counts.item >= 0
-            p = counts.at(counts.item[:, None])[known, 0]
-            best = counts.proposed()
-            share = np.column_stack([counts.at(best[:, k : k + 1])[:, 0] for k in (0, 1)])
-            guess = best[np.arange(len(rows)), share.argmax(axis=1)]
             many = known & (counts.group >= 0) & (counts.total[counts.group] > 1.0)
             is_common = 2 * many.sum() > known.sum() > 0
-            right = float((guess == counts.item)[many].mean()) if is_common else 0.0
-            return float(np.log(np.maximum(p, 1e-4)).mean()) if len(p) else 0.0, right
+            return float((counts.guess() == counts.item)[many].mean()) if is_common else 0.0
 
         if not (item >= 0).any():
             return
-        none = gain(np.zeros(n, np.int64))[0]
-        single = sorted(((*gain(code[i]), i) for i in others), reverse=True)
-        chosen: list[tuple[tuple[int, ...], float, float]] = [
-            ((i,), of, right) for of, right, i in single[:_PARTNERS] if of > none + 1e-3
-        ]
-        if chosen:
-            best = chosen[0][0][0]
+        none = _mean_log_p(np.zeros(n, np.int64), item, n_values, rows)
+        single = sorted(((_mean_log_p(code[i], item, n_values, rows), i) for i in others), reverse=True)
+        self.columns = [(i,) for of, i in single[:_PARTNERS] if of > none + 1e-3]
+        if self.columns and len(others) > 1:
+            least, best = single[0]
             pairs = [(best, i) for i in others if i != best]
-            double = sorted(((*gain(joined_partners([code[a], code[b]])), (a, b)) for a, b in pairs), reverse=True)
-            chosen += [(pair, of, right) for of, right, pair in double[:1] if of > chosen[0][1] + 1e-2]
-        self.columns = [columns for columns, _, _ in chosen]
+            double = (_mean_log_p(joined_partners([code[a], code[b]]), item, n_values, rows) for a, b in pairs)
+            of, pair = max(zip(double, pairs, strict=True))
+            self.columns += [pair] if of > least + 1e-2 else []
         self.group = [joined_partners([code[i] for i in columns]) for columns in self.columns]
+        shares = [right(group) for group in self.group]
         base = np.bincount(item[item >= 0]).max() / (item >= 0).sum()
-        beyond = [(right - base) / (1.0 - base) if base < 1.0 else 0.0 for _, _, right in chosen]
+        beyond = [(share - base) / (1.0 - base) if base < 1.0 else 0.0 for share in shares]
         self.accuracy = max(beyond, default=0.0)
-        self.exceptions = 1.0 - max((right for _, _, right in chosen), default=0.0)
+        self.exceptions = 1.0 - max(shares, default=0.0)
+        if self.accuracy >= _SOME:
+            self.is_mixed = _is_mixed(self.group[int(np.argmax(beyond))][rows], item[rows], n_values)
         if self.is_function(0.05):
             near = [k for k, of in enumerate(beyond) if of >= 0.9 * self.accuracy]
             self.columns, self.group = [self.columns[k] for k in near], [self.group[k] for k in near]
@@ -169,4 +186,33 @@ class Partners:
     def is_function(self, wrong: float) -> bool:
         """Whether the best partner is a near-function, if ``wrong`` is the share of wrong cells of the table."""
         few = self.exceptions <= min(2.0 * wrong, 0.05)
-        return bool(self.accuracy >= _NEAR or (few and self.accuracy >= _SOME))
+        return bool(not self.is_mixed and (self.accuracy >= _NEAR or (few and self.accuracy >= _SOME)))
+
+
+def _mean_log_p(group: np.ndarray, item: np.ndarray, n_values: int, rows: np.ndarray) -> float:
+    """Mean of `Counts.at` of the values of some rows, as logarithms of at least -9.2, without other answers."""
+    known = item >= 0
+    has = known & (group >= 0)
+    of_item = np.bincount(item[known], minlength=n_values)
+    total = np.bincount(group[has], minlength=1)
+    place = np.full(len(item), -1)
+    place[has] = numbers_of_distinct(group[has] * max(n_values, 1) + item[has])
+    count = np.bincount(place[has], minlength=1)
+    rows = rows[known[rows]]
+    if not len(rows):
+        return 0.0
+    marginal = (1.0 - _NEW) * (of_item[item[rows]] - 1.0) / max(of_item.sum() - 1.0, 1e-9)
+    others, all_others = (np.where(has[rows], of[at[rows]] - 1.0, 0.0) for of, at in ((count, place), (total, group)))
+    p = (others + PRIOR_ROWS * marginal) / (all_others + PRIOR_ROWS)
+    return float(np.log(np.maximum(p, 1e-4)).mean())
+
+
+def _is_mixed(group: np.ndarray, item: np.ndarray, n_values: int) -> bool:
+    """Whether the rows that do not have the most frequent value of the other rows of their group are in some groups, or
+    in groups beside each other. Wrong cells would be anywhere."""
+    counts = Counts(group, item, n_values, np.ones(len(item)))
+    many = (item >= 0) & (group >= 0) & (counts.total[group] > 1.0)
+    is_exception = (counts.guess() != item)[many].astype(np.int64)
+    beside = np.empty(len(is_exception), np.int64)
+    beside[np.argsort(group[many], kind="stable")] = np.arange(len(beside)) * _PARTS // max(len(beside), 1)
+    return bool(is_exception.any() and explains([beside, group[many]], is_exception))

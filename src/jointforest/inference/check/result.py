@@ -22,8 +22,9 @@ from ...models.hidden_tree.posterior import in_batches
 from ...runtime.parameters import check_number
 from ...runtime.warnings import LearnedErrorsWarning, warn
 from .check import ErrorModel
-from .columns import ANY, FACTORS, SHIFT, SIGN, SWAP, TYPING, UNIT, CheckedColumn, Coder
+from .columns import ANY, FACTORS, RULE, SHIFT, SIGN, SWAP, TYPING, UNIT, CheckedColumn, Coder
 from .partners import Counts, group_like, joined_partners
+from .rules import BrokenRules
 from .swaps import find_swaps
 from .texts import plain_form
 
@@ -266,6 +267,8 @@ class Check:
             return empty + self._others(model, j, r, (model.key,), best)
         if item >= 0 and kind == SWAP:
             return f"swapped with {model.columns[model.swaps.neighbour[r, j]].column.name}"
+        if item >= 0 and kind == RULE:
+            return model.rules.text(int(model.breaks.rule[r, j]))
         if item >= 0 and kind == TYPING:
             return f"typing error of {best!r}"
         if item >= 0 and kind in (SHIFT, UNIT, SIGN):
@@ -276,7 +279,8 @@ class Check:
         if item >= 0 and kind in (SHIFT, UNIT, SIGN, ANY):
             return "unlike the values of the column"
         if model.broken.p[r, j] > 0.0:
-            return self._broken(model, j, r)
+            is_relation = model.broken.relation[r, j] >= 0
+            return self._broken(model, j, r) if is_relation else model.rules.text(int(model.breaks.rule[r, j]))
         if model.partners[j].columns:
             return empty + self._others(model, j, r, model.partners[j].columns[0], best)
         return empty + "unlikely with the other cells of the row"
@@ -386,7 +390,8 @@ def check(distribution: Distribution, frame: Any, key: str | None) -> Check:
 
     at = None if key_place is None else places.index(key_place)
     swaps = find_swaps(distribution, X, places, [columns[j] for j in places], is_learned)
-    model = ErrorModel(ask, [columns[j] for j in places], swaps, at)
+    rules = BrokenRules(distribution, X, places, [columns[j] for j in places])
+    model = ErrorModel(ask, [columns[j] for j in places], swaps, rules, at)
     name = [schema.names[j] for j in places]
     wrong = {
         name[i]: float(np.mean(p[columns[j].item >= 0]))
@@ -408,7 +413,7 @@ def _shown(column: CheckedColumn, i: int) -> str | None:
 
 
 _BINS = 64  # bins of a column of numbers, in a joint without hidden trees
-_DRAWS = 2_000  # draws that choose these bins
+_DRAWS = 10_000  # draws that choose these bins, and give their shares
 _KEPT = 20_000_000  # most probabilities of codes that are kept from one round to the next
 
 Read = Callable[[slice, int, np.ndarray], np.ndarray]
@@ -450,10 +455,14 @@ class Other:
 
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
-        prior = distribution.observe(build(distribution.schema))
-        drawn = distribution.sample(build(distribution.schema), _DRAWS, 0, False)  # much faster than quantiles
-        self._cuts = [_cuts(column, drawn[:, j]) for j, column in enumerate(distribution.schema.columns)]
-        self.marginals = [prior.histogram(j, cuts)[0] for j, cuts in enumerate(self._cuts)]
+        schema = distribution.schema
+        prior = distribution.observe(build(schema))
+        drawn = distribution.sample(build(schema), _DRAWS, 0, False)  # much faster than quantiles and sums
+        self._cuts = [_cuts(column, drawn[:, j]) for j, column in enumerate(schema.columns)]
+        self.marginals = [
+            prior.histogram(j, cuts)[0] if column.is_categorical else _shares(cuts, drawn[:, j])
+            for j, (column, cuts) in enumerate(zip(schema.columns, self._cuts, strict=True))
+        ]
         self._last: tuple[np.ndarray, list[np.ndarray]] | None = None  # the rounds of a check ask about the same rows
 
     def coder(self, j: int) -> Coder:
@@ -485,7 +494,7 @@ class Other:
         evidence = build(self._distribution.schema, X)
         for j, cuts in enumerate(self._cuts):
             codes = self._distribution.observe(evidence.without(j)).histogram(j, cuts)
-            yield np.nan_to_num(codes)
+            yield np.where(np.isnan(codes), self.marginals[j], codes)  # impossible cells tell nothing
 
 
 def _cuts(column: Column, drawn: np.ndarray) -> np.ndarray:
@@ -498,6 +507,12 @@ def _cuts(column: Column, drawn: np.ndarray) -> np.ndarray:
         cuts = (np.rint((cuts - column.center) / column.step) + 0.5) * column.step + column.center
     cuts = np.unique(cuts)
     return cuts[(cuts > column.minimum) & (cuts < column.maximum)]
+
+
+def _shares(cuts: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Shares of the bins between cuts, with half a pseudo-draw in each."""
+    count = np.bincount(np.searchsorted(cuts, drawn[~np.isnan(drawn)]), minlength=len(cuts) + 1) + 0.5
+    return np.asarray(count / count.sum())
 
 
 def of_joint(distribution: Distribution) -> RestTree | Other:

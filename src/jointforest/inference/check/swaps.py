@@ -68,6 +68,7 @@ def find_swaps(
         Y[:, places[a]], Y[:, places[b]] = of_b[rows], of_a[rows]
         with np.errstate(invalid="ignore"):
             gain = _log_density(distribution, Y, places, columns, rows, {a, b}) - before[rows]
+        gain[before[rows] == -np.inf] = -_MOST  # impossible by an enforced rule, which `rules` is for
         swapped = _p_swapped(np.nan_to_num(gain, nan=-_MOST), n_rows, is_learned)
         for j, other in ((a, b), (b, a)):
             likelier = swapped > p[rows, j]

@@ -32,7 +32,7 @@ class Slips:
         self.seen, self.truth = _candidates(texts, most)
         own = self.seen < n_seen
         self.seen, self.truth = self.seen[own], self.truth[own]
-        self.edits = _edits(texts, self.seen, self.truth)
+        self.edits = edits_between(texts, self.seen, self.truth)
         found = zip(self.seen.tolist(), self.truth.tolist(), self.edits.tolist(), strict=True)
         forms = list(map(plain_form, texts))
         everywhere = np.array(
@@ -81,8 +81,8 @@ def _is_one_letter(seen: str, truth: str) -> bool:
 
 def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of different texts that may be near each other. Their letters, in any order, differ by at most the allowed
-    edits ``most``; or one letter is replaced everywhere, or the plain forms are equal. This is cheaper than `_edits`,
-    which then selects among the pairs."""
+    edits ``most``; or one letter is replaced everywhere, or the plain forms are equal. This is cheaper than
+    `edits_between`, which then selects among the pairs."""
     alphabet = {c: k for k, c in enumerate(sorted({c for text in texts for c in text}))}
     bag = np.zeros((len(texts), len(alphabet)), np.int16)
     for i, text in enumerate(texts):
@@ -106,7 +106,7 @@ def _candidates(texts: Sequence[str], most: np.ndarray) -> tuple[np.ndarray, np.
     return np.concatenate([np.empty(0, np.int64), *seen]), np.concatenate([np.empty(0, np.int64), *truth])
 
 
-def _edits(texts: Sequence[str], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def edits_between(texts: Sequence[str], a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Edits between pairs of texts, (P,): Levenshtein's distance, with neighbours exchanged as one edit."""
     width = max(map(len, texts), default=0)
     letters = np.zeros((len(texts), width + 1), np.uint32)
