@@ -113,13 +113,16 @@ def _judged(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) ->
     if not _is_function(codes, mask) or not 0 < mask[known].sum() < known.sum():
         return None
     key = combined(list(codes[known].T))
-    rows = np.bincount(key)
+    count = np.bincount(key)
     share = mask[known].mean()
-    first = np.zeros(len(rows), np.int64)
+    first = np.zeros(len(count), np.int64)
     first[key] = np.flatnonzero(known)
     is_missing = mask[first]
-    nats = float(np.maximum(rows - 1.0, 0.0) @ -np.log(np.where(is_missing, share, 1.0 - share)))
-    if nats < np.log(table.d**3 / CHANCE) or mask[known].sum() < _FEWEST:
+    nats = float(np.maximum(count - 1.0, 0.0) @ -np.log(np.where(is_missing, share, 1.0 - share)))
+    rows = int(mask[known].sum())
+    if mask[~known].all():  # a question is not asked either where the one that it depends on is not asked
+        rows += int((~known).sum())
+    if nats < np.log(table.d**3 / CHANCE) or rows < _FEWEST:
         return None
     columns = [table.schema.columns[k] for k in of]
     values = tuple(
@@ -127,4 +130,4 @@ def _judged(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) ->
         for i in first[is_missing].tolist()
     )
     names = tuple(column.name for column in columns)
-    return MissingWhere(column=table.schema.names[j], of=names, values=values, rows=int(mask[known].sum()))
+    return MissingWhere(column=table.schema.names[j], of=names, values=values, rows=rows)
