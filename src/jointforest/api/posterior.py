@@ -105,7 +105,8 @@ class Modes(NamedTuple):
 
     def __repr__(self) -> str:
         table = nw.from_native(self.rows, eager_only=True, pass_through=True)
-        rows = table.rows(named=True) if isinstance(table, nw.DataFrame) else [dict(enumerate(row)) for row in table]
+        is_array = not isinstance(table, nw.DataFrame)
+        rows: list[Any] = [dict(enumerate(row)) for row in table] if is_array else table.rows(named=True)
         lines = [f"Modes: no row that agrees with the evidence has a log-density above {self.log_bound:.6g}"]
         for x, row in zip(self.log_density.tolist(), rows, strict=True):
             cells = {str(name): Missing() if normal(cell) is None else cell for name, cell in row.items()}

@@ -153,6 +153,12 @@ class _RuleReader(SumReader):
         if self.is_symbol("="):
             self.advance()
             return MissingWhere(column=column, of=of, values=((self.value(),),))
+        if self.is_symbol("<=", ">="):
+            is_upper = str(self.advance().value) == "<="
+            end = self.value()
+            if isinstance(end, str | bool):
+                raise self.fail(f"expected a number after the comparison, found {end!r}", hint=_HINT)
+            return MissingWhere(column=column, of=of, values=((None, end) if is_upper else (end, None),))
         self._go_past_in()
         return MissingWhere(column=column, of=of, values=self._within_braces(lambda: (self.value(),)))
 

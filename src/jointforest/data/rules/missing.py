@@ -15,6 +15,8 @@ _FEWEST = 20
 """Fewest rows in which a column is missing, and in which it is known."""
 _MOST_LEVELS = 50
 """Most values of a column that determines where another is missing."""
+_FEWEST_OF_RANGE = 4
+"""Fewest values of a range of numbers in which a column is missing; of fewer they are listed."""
 _FIRST_ROWS = 500
 """Sampled rows by which most candidates are refuted."""
 
@@ -33,7 +35,46 @@ def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
         mask = masks[group[0]]
         if len(group) > 1:
             found.append(MissingTogether(of=tuple(names[j] for j in group), rows=int(mask.sum())))
-        found += list(_places(table, group, mask)) or list(_skips(table, group, mask))
+        ranges = _ranges(table, group, mask)
+        exact = [rule for _, rule in sorted(ranges, key=lambda one: -one[0]) if rule.is_mutual][:1]
+        placed = list(_places(table, group, mask))
+        if exact and (not placed or placed[0].of == exact[0].of):
+            placed = exact
+        found += placed or [
+            rule for _, rule in sorted([*_skips(table, group, mask), *ranges], key=lambda one: -one[0])[:1]
+        ]
+    return found
+
+
+def _ranges(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple[int, MissingWhere]]:
+    """Ranges of another column of numbers, up to or from some value on, in which the first of a group is missing, and
+    in how many rows it is."""
+    found = []
+    for j, column in enumerate(table.schema.columns):
+        if j in group or column.step == 0.0 or column.kind == "datetime" or table.sizes[j] < _FEWEST_OF_RANGE:
+            continue
+        x = table.X[:, j]
+        known = ~np.isnan(x)
+        for sign in (1.0, -1.0):
+            bound = np.min(sign * x[known & ~mask], initial=np.inf)
+            inside = known & (sign * x < bound)
+            n = int(inside.sum())
+            if n < _FEWEST or np.isinf(bound) or len(np.unique(x[inside])) < _FEWEST_OF_RANGE:
+                continue
+            outside = np.flatnonzero(known & ~inside)
+            near = outside[np.argsort(sign * x[outside], kind="stable")[:n]]  # as many rows beyond the end of the range
+            is_mutual = not mask[outside].any()
+            share = mask[known].mean() if is_mutual else max(mask[near].mean(), mask[outside].mean())
+            if n * -np.log(share) < np.log(2.0 * table.d**3 / CHANCE):
+                continue
+            if mask[~known].all():  # a question is not asked either where the one that it depends on is not asked
+                n += int((~known).sum())
+            end = column.from_number(float(sign * np.max(sign * x[inside])))
+            rule = MissingWhere(
+                column=table.schema.names[group[0]], of=(column.name,), rows=n + (not is_mutual) * int((~mask).sum()),
+                values=((None, end) if sign > 0.0 else (end, None),), is_mutual=is_mutual,
+            )  # fmt: skip
+            found.append((n, rule))
     return found
 
 
@@ -54,8 +95,9 @@ def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[M
             return
 
 
-def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:
-    """Values of one other column at which the first column of a group is always missing; it may be elsewhere, too."""
+def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[tuple[int, MissingWhere]]:
+    """Values of one other column at which the first column of a group is always missing, and in how many rows; it may
+    be elsewhere, too."""
     best, rows = None, 0
     every = len(table.rows) // _FIRST_ROWS + 1
     for j in range(table.d):
@@ -79,7 +121,7 @@ def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[Mi
                 rows=n + int((~others).sum()),
             ), n  # fmt: skip
     if best is not None:
-        yield best
+        yield rows, best
 
 
 def _always(codes: np.ndarray, mask: np.ndarray, fewest: int) -> np.ndarray:
