@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import bdtrc
 
 from .coded import CHANCE, CodedTable
 from .contradictions import combined
@@ -17,6 +18,10 @@ _MOST_LEVELS = 50
 """Most values of a column that determines where another is missing."""
 _FEWEST_OF_RANGE = 4
 """Fewest values of a range of numbers in which a column is missing; of fewer they are listed."""
+_MOST_CODES = 10
+"""Most values of a column of numbers each of which may have a meaning of its own; of more, ranges count."""
+_AS_OFTEN = 0.05
+"""Probability of so many missing cells next to a range, below which they are more frequent there than farther on."""
 _FIRST_ROWS = 500
 """Sampled rows by which most candidates are refuted."""
 
@@ -51,7 +56,7 @@ def _ranges(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple
     in how many rows it is."""
     found = []
     for j, column in enumerate(table.schema.columns):
-        if j in group or column.step == 0.0 or column.kind == "datetime" or table.sizes[j] < _FEWEST_OF_RANGE:
+        if j in group or not _is_amount(table, j):
             continue
         x = table.X[:, j]
         known = ~np.isnan(x)
@@ -59,20 +64,26 @@ def _ranges(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple
             bound = np.min(sign * x[known & ~mask], initial=np.inf)
             inside = known & (sign * x < bound)
             n = int(inside.sum())
-            if n < _FEWEST or np.isinf(bound) or len(np.unique(x[inside])) < _FEWEST_OF_RANGE:
+            if n < _FEWEST or np.isinf(bound):
                 continue
             outside = np.flatnonzero(known & ~inside)
-            near = outside[np.argsort(sign * x[outside], kind="stable")[:n]]  # as many rows beyond the end of the range
-            is_mutual = not mask[outside].any()
-            share = mask[known].mean() if is_mutual else max(mask[near].mean(), mask[outside].mean())
+            # in the rows next to the range, cells are missing as often as farther on: missing cells that only become
+            # more frequent are no question that was not asked
+            near = outside[np.argsort(sign * x[outside], kind="stable")[:_FEWEST]]
+            is_mutual, share = not mask[outside].any(), mask[outside].mean()
+            if bdtrc(int(mask[near].sum()) - 1, len(near), share) < _AS_OFTEN:
+                continue
+            share = mask[known].mean() if is_mutual else share
             if n * -np.log(share) < np.log(2.0 * table.d**3 / CHANCE):
                 continue
             if mask[~known].all():  # a question is not asked either where the one that it depends on is not asked
                 n += int((~known).sum())
-            end = column.from_number(float(sign * np.max(sign * x[inside])))
+            values = [column.from_number(value) for value in np.unique(x[inside]).tolist()]
+            is_range = len(values) >= _FEWEST_OF_RANGE
+            ends = (None, values[-1]) if sign > 0.0 else (values[0], None)
             rule = MissingWhere(
                 column=table.schema.names[group[0]], of=(column.name,), rows=n + (not is_mutual) * int((~mask).sum()),
-                values=((None, end) if sign > 0.0 else (end, None),), is_mutual=is_mutual,
+                values=(ends,) if is_range else tuple((value,) for value in values), is_mutual=is_mutual,
             )  # fmt: skip
             found.append((n, rule))
     return found
@@ -101,7 +112,7 @@ def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[tu
     best, rows = None, 0
     every = len(table.rows) // _FIRST_ROWS + 1
     for j in range(table.d):
-        if j in group or not 1 < table.sizes[j] <= _MOST_LEVELS:
+        if j in group or not 1 < table.sizes[j] <= _MOST_LEVELS or _is_amount(table, j):
             continue
         few, of_few = table.sample[::every, j], mask[table.rows[::every]]
         if not len(_always(few, of_few, 1)):
@@ -122,6 +133,12 @@ def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[tu
             ), n  # fmt: skip
     if best is not None:
         yield rows, best
+
+
+def _is_amount(table: CodedTable, j: int) -> bool:
+    """Whether a column has numbers on a grid, and more than those that may be codes."""
+    column = table.schema.columns[j]
+    return column.step > 0.0 and column.kind != "datetime" and bool(table.sizes[j] > _MOST_CODES)
 
 
 def _always(codes: np.ndarray, mask: np.ndarray, fewest: int) -> np.ndarray:
