@@ -228,7 +228,9 @@ class _RuleReader(SumReader):
 
     def _go_past_in(self) -> None:
         if not self.is_keyword("in"):
-            raise self.fail(f"expected '=' or 'in', found {self.shown_token()}", hint="write a missing iff b in {x, y}")
+            raise self.fail(
+                f"expected '=', '<=', '>=' or 'in', found {self.shown_token()}", hint="write a missing iff b in {x, y}"
+            )
         self.advance()
 
     def _listed(self, read: Callable[[], _One]) -> tuple[_One, ...]:
