@@ -909,8 +909,10 @@ class _Maker:
 
 
 def values_in_range(column: Column, low: float, high: float) -> list[float]:
-    """The values of a column's grid within its observed range and between two ends, up to one more than are taken."""
-    ends = np.array([max(low, column.minimum), min(high, column.maximum)])
+    """The values of a column's grid between two ends, as far beyond its observed range as draws may lie, up to one more
+    than are taken."""
+    beyond = 0.5 * (column.maximum - column.minimum)
+    ends = np.array([max(low, column.minimum - beyond), min(high, column.maximum + beyond)])
     first, last = cell_places(column, ends) if column.step > 0.0 else (1.0, 0.0)
     places = first + np.arange(min(max(last - first + 1.0, 0.0), MOST_IN_RANGE + 1))
     return snapped(column, column.center + places * column.step).tolist()
@@ -968,9 +970,10 @@ def _with_skipped(coordinates: Coordinates, Z: np.ndarray, X: np.ndarray) -> np.
             if absence.by_rule and absence.where in column:
                 skipped = np.isnan(Z[:, absence.where]) & _is_absent(coordinates.absences[column[absence.where]], Z)
                 rows, at = np.flatnonzero(skipped & np.isnan(X[:, j])), absence.where
-                values = np.array(absence.values[:1])  # of numbers the value that is farthest from all others
-                if coordinates.inner.columns[at].is_categorical and np.isin(Z[:, at], absence.values).any():
-                    values = Z[np.isin(Z[:, at], absence.values), at]  # as often as each is seen
+                values = Z[np.isin(Z[:, at], absence.values), at]  # as often as each is seen
+                if not len(values) or not coordinates.inner.columns[at].is_categorical:
+                    # of numbers the value that is farthest from those where the question is asked
+                    values = np.array([next((x for x in absence.values if x in values), absence.values[0])])
                 Z[rows, at] = np.random.default_rng(0).choice(values, len(rows))
         if int(np.isnan(Z).sum()) == before:
             break
