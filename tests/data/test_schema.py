@@ -143,6 +143,8 @@ def test_names():
     with pytest.raises(ValueError, match="known: 'age', 'sex'"):
         SCHEMA.index("qqqq")
     assert near("f", ["F", "M"]) == "did you mean 'F'?"
+    assert near("quantity", ["unit", "price"]) == "known: 'unit', 'price'"  # 'unit' is in it, but in pieces
+    assert near("Length", ["width", "bill_length"]) == "did you mean 'bill_length'?"
 
 
 def test_values_to_numbers_and_back():

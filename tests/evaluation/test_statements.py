@@ -287,3 +287,19 @@ def test_tables_with_next_to_nothing_are_checked() -> None:
     ):
         joint = jf.fit(frame, budget="fast", random_state=0)
         assert joint.fitted_by.statements.wrong == ()  # type: ignore[union-attr]
+
+
+def test_orders_beside_sums_hold_as_often_as_in_draws() -> None:
+    rng = np.random.default_rng(0)
+    net, tax = rng.integers(10, 60, 600), rng.integers(1, 20, 600)
+    paid = np.where(rng.random(600) < 0.5, net + tax, rng.integers(0, net + tax))
+    frame = pd.DataFrame({"net": net, "tax": tax, "gross": net + tax, "paid": paid})
+    learner = jf.HiddenTreeForest(n_states=4, max_iter=2, rules=["gross = net + tax", "auto"], random_state=0)
+    joint = learner.fit(frame).joint_
+    (rule,) = [one for one in joint.rules if not one.is_enforced and str(one) == "paid <= gross"]
+    (asked,) = [one for one in asked_statements(joint.distribution, rows_of(joint, frame)) if str(rule) in one.text]
+    assert asked.text == "P(paid <= gross holds)" and asked.rows == 1.0
+    each = [joint.given(gross=int(x)).probability(f"paid <= {x}") for x in frame["gross"].iloc[:100]]
+    assert asked.joint == pytest.approx(np.mean(each), abs=0.03)
+    drawn = joint.sample(5_000, random_state=0)
+    assert asked.joint == pytest.approx((drawn["paid"] <= drawn["gross"]).mean(), abs=0.04)

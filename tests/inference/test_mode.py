@@ -245,6 +245,9 @@ def test_mode_of_a_joint() -> None:
     best = joint.given(c2=True).mode(2)
     assert best.rows["c2"].all() and len(best.rows) == len(best.log_density) >= 2
     np.testing.assert_allclose(joint.log_density(best.rows), best.log_density, rtol=1e-12)
+    first, *listed = str(best).splitlines()
+    assert first.endswith(f"above {best.log_bound:.6g}") and len(listed) == len(best.rows)
+    assert listed[0].startswith(f"log-density {best.log_density[0]:.6g}: c0 = ") and "c2 = true" in listed[0]
     with pytest.raises(ValueError, match="positive integer"):
         joint.given(c2=True).mode(0)
     with pytest.raises(ValueError, match="budget"):

@@ -221,6 +221,68 @@ def test_evidence_on_an_answer_says_that_the_question_was_asked() -> None:
         assert (filled["shot"].isna() == (survey["seen"] == "no")).all()
 
 
+@pytest.mark.parametrize(("sign", "seed"), [(1, 0), (-1, 1)])
+def test_questions_that_are_not_asked_up_to_a_number_or_from_it_on(sign: int, seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    n = 1_200
+    runs = rng.choice(["yes", "no"], n)
+    km = np.where(runs == "yes", sign * np.round(rng.gamma(4.0, 6.0, n)), np.nan)
+    is_asked = sign * km > 20.0
+    race = np.where(is_asked, np.where(rng.random(n) < 1.0 / (1.0 + np.exp(3.0 - sign * km / 12.0)), "y", "n"), None)
+    shoes = np.where(is_asked & (rng.random(n) < 0.8), rng.choice(["road", "trail"], n), None)  # some give no answer
+    frame = pd.DataFrame({"runs": runs, "km": km, "race": race, "shoes": shoes})
+    joint = jf.HiddenTreeForest(n_states=16, random_state=0).fit(frame).joint_
+    where = "km <= 20" if sign > 0 else "km >= -20"
+    rules = {str(rule): rule.is_enforced for rule in joint.rules}
+    assert rules == {"km missing iff runs = 'no'": True, f"race missing iff {where}": True,
+                     f"shoes missing if {where}": True}  # fmt: skip
+    joint.save(tmp_path / "a.joint")
+    for asked in (joint, jf.load(tmp_path / "a.joint")):
+        assert asked.probability(f"race is missing and {where}") == pytest.approx(asked.probability(where))
+        assert asked.given(km=sign * 21).probability("race is missing") == 0.0
+        assert asked.given(km=sign * 20).probability("race is missing") == pytest.approx(1.0)
+        assert asked.given(km=sign * 20).probability("shoes is missing") == pytest.approx(1.0)
+        assert asked.given(race="y").probability(where) < 1e-9  # far beyond the table
+        assert asked.given(race="y").probability("runs = 'no'") < 0.01
+        assert abs(asked.given(km=sign * 30).probability("shoes is missing") - 0.2) < 0.06
+        assert abs(asked.probability("race is missing") - (~is_asked).mean()) < 0.02
+        for answer in ("y", "n"):
+            group = frame.loc[frame["race"] == answer, "km"]
+            assert abs(asked.given(race=answer).mean("km") - group.mean()) < 4.0 * group.std() / np.sqrt(len(group))
+            assert abs(asked.given(race=answer).std("km") / group.std() - 1.0) < 0.25
+    drawn = joint.sample(4_000, random_state=0)
+    known = drawn["km"].notna()
+    assert (drawn["race"].isna() == (sign * drawn["km"] <= 20))[known].all()
+    assert drawn["race"].isna()[~known].mean() > 0.99
+    filled = joint.impute(frame.assign(km=frame["km"].mask(rng.random(n) < 0.2)))
+    assert (filled["race"].isna() == frame["race"].isna()).mean() > 0.95
+    assert (sign * filled["km"] > 20)[frame["race"].notna()].all()
+
+
+def test_missing_cells_that_become_more_frequent_are_no_rule() -> None:
+    rng = np.random.default_rng(2)
+    for steep in (0.0, 3.0, 8.0, 15.0):
+        age = rng.integers(0, 90, 1_000)
+        income = np.where(
+            rng.random(1_000) < 1.0 / (1.0 + np.exp(steep * (age / 90 - 0.4))), np.nan, rng.normal(size=1_000)
+        )
+        assert not read_training_rows(pd.DataFrame({"age": age, "income": income}), None).schema.rules
+
+
+def test_each_question_of_a_chain_is_asked_after_the_one_before() -> None:
+    rng = np.random.default_rng(500)
+    n = 500
+    a = rng.choice(["yes", "no"], n, p=[0.6, 0.4])
+    b = np.where(a == "yes", rng.choice(["yes", "no"], n), None)
+    c = np.where(b == "yes", rng.choice(["yes", "no"], n, p=[0.7, 0.3]), None)
+    frame = pd.DataFrame({"a": a, "b": b, "c": c, "d": np.where(c == "yes", rng.integers(1, 9, n), np.nan)})
+    joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(frame).joint_
+    expected = ["b missing iff a = 'no'", "c missing iff b = 'no'", "d missing iff c = 'no'"]
+    assert [str(rule) for rule in joint.rules if rule.is_enforced] == expected  # the last rests on 40 rows of c = 'no'
+    assert joint.given("d >= 4").probability("a = 'yes'") > 0.99
+    assert joint.given(b="yes").probability("d is missing") == pytest.approx((c[b == "yes"] == "no").mean(), abs=0.05)
+
+
 def test_rules_are_declared_or_off(frame: pd.DataFrame) -> None:
     few = frame[["net", "fee", "total", "low", "middle"]]
     settings = {"n_states": 2, "max_iter": 1, "random_state": 0}
@@ -346,6 +408,8 @@ def test_declared_rules_that_exclude_each_other_are_refused(frame: pd.DataFrame)
         (["shop <= town"], ValueError, "column 'shop' is categorical, expected numbers or dates in an order"),
         (["low = shop + 1"], ValueError, "column 'shop' is categorical, expected numbers or dates in an equation"),
         (["delay missing iff state = lost"], ValueError, "rules: delay missing .* 'lost' is not one of .* known: "),
+        (["delay missing iff town <= 3"], ValueError, "column 'town' is categorical, expected numbers"),
+        (["delay missing iff low <= 3"], ValueError, "rows contradict it. .* expected delay to"),
         (["low <= <="], ValueError, "expected"),
         (["auto", "off"], ValueError, "'off' stands alone"),
     ],

@@ -25,6 +25,8 @@ TEXTS = [
     ("delay missing iff state in {1, 2.5}", "delay missing iff state in {1, 2.5}"),
     ("delay missing iff (a, b) in {(1, x), (2, true)}", "delay missing iff (a, b) in {(1, 'x'), (2, true)}"),
     ("shoe_size missing if runs = no", "shoe_size missing if runs = 'no'"),
+    ("race missing iff km<=20", "race missing iff km <= 20"),
+    ("race missing if km >= 2.5", "race missing if km >= 2.5"),
     ("combinations = b", "combinations = b"),
 ]
 
@@ -54,7 +56,8 @@ def test_rules_have_fields() -> None:
         ("a, b <-> c", "between two columns"),
         ("combinations(a)", "two columns or more"),
         ("a missing together", "one column"),
-        ("a missing iff b < 3", "expected '=' or 'in'"),
+        ("a missing iff b < 3", "expected '=', '<=', '>=' or 'in'"),
+        ("a missing iff b <= low", "expected a number after the comparison"),
         ("a missing iff (b, c) in {(1, 2, 3)}", "expected 2 values"),
         ("a -> a", "each column once"),
         ("a <= b extra", "nothing more"),

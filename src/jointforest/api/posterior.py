@@ -103,6 +103,16 @@ class Modes(NamedTuple):
     log_density: np.ndarray
     log_bound: float
 
+    def __repr__(self) -> str:
+        table = nw.from_native(self.rows, eager_only=True, pass_through=True)
+        is_array = not isinstance(table, nw.DataFrame)
+        rows: list[Any] = [dict(enumerate(row)) for row in table] if is_array else table.rows(named=True)
+        lines = [f"Modes: no row that agrees with the evidence has a log-density above {self.log_bound:.6g}"]
+        for x, row in zip(self.log_density.tolist(), rows, strict=True):
+            cells = {str(name): Missing() if normal(cell) is None else cell for name, cell in row.items()}
+            lines.append(f"log-density {x:.6g}: {with_shown_numbers(conditions_text(cells))}")
+        return "\n".join(lines)
+
 
 class Posterior:
     """The joint distribution given evidence; made by `Joint.given`.

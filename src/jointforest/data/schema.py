@@ -83,6 +83,10 @@ MAX_LEVELS = 10_000
 
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*")
 _LONGEST = 80  # characters of a value in an error
+_ALIKE = 0.7
+"""Least ratio of `difflib` of names that a hint proposes: at 0.6, 'unit' is proposed for 'quantity'."""
+_SHORTEST_PART = 3
+"""Fewest characters of a part of a name for which the whole name is proposed."""
 
 
 @dataclass(frozen=True)
@@ -550,13 +554,14 @@ def as_levels(column: Column) -> str:
 
 
 def near(value: Any, known: Iterable[Any], n: int = 3) -> str:
-    """Hint of an error message: the known names most like a value, or the first ones."""
+    """Hint of an error message: the known names spelled most like a value or holding it, or the first ones."""
     known, value = list(known), str(value)[:_LONGEST]
     text = {str(item): item for item in reversed(known)}
-    folded = {key.lower(): item for key, item in text.items()}
-    matches = difflib.get_close_matches(value, text, n, 0.6)
-    close = [text[match] for match in matches]
-    close = close or [folded[match] for match in difflib.get_close_matches(value.lower(), folded, n, 0.6)]
+    folded, lower = {key.lower(): item for key, item in text.items()}, value.lower()
+    close = [text[match] for match in difflib.get_close_matches(value, text, n, _ALIKE)]
+    close = close or [folded[match] for match in difflib.get_close_matches(lower, folded, n, _ALIKE)]
+    if not close and len(lower) >= _SHORTEST_PART:
+        close = [item for item in known if lower in str(item).lower()][:n]
     if close:
         return "did you mean " + " or ".join(map(shortened, close)) + "?"
     shown = ", ".join(map(shortened, known[:8]))

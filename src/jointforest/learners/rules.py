@@ -38,7 +38,7 @@ from ..data.rules.rule import (
     Rule,
     enough_rows,
 )
-from ..data.schema import MAX_LEVELS, Column, Schema, snapped
+from ..data.schema import MAX_LEVELS, Column, Schema, cell_places, snapped
 from ..models.base import Distribution
 from ..models.mixture import mix
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
@@ -60,6 +60,8 @@ FEWEST_TRIED_ROWS = 2_000
 """Rows below which no compound is tried: a classifier would learn too little of draws."""
 AUTO_LEVELS = 64
 """Most combinations of columns that become one by default, unless one of them is categorical with as many levels."""
+MOST_IN_RANGE = 4096
+"""Most values of a range of numbers in which a rule makes cells missing: each one is a case of the joint."""
 AUTO_KINDS = (Function, Combinations, MissingTogether, MissingWhere)
 """Kinds of found rules that are enforced by default, beside equations and orders."""
 AUTO_PLACES = {2: ((1 << 15, 1 << 15), (1 << 19, 1 << 17), (1 << 21, 1 << 14)), 3: ((1 << 15, 1 << 16),)}
@@ -802,6 +804,8 @@ class _Maker:
             columns = [index(rule.column), *self._made_of(coordinates, index(rule.column))]
             if found is None:
                 self.why[rule] = "other rules make the columns that tell where it is missing sums, or several"
+                if rule.ends is not None:
+                    self.why[rule] += f", or they have no grid, or more than {MOST_IN_RANGE:,} values"
             elif any(absences.get(j, found)._replace(besides=-1) != found for j in columns):
                 self.why[rule] = f"another rule makes {rule.column!r}, or a sum of it, missing"
             elif not np.isnan(self.X[np.isnan(self.X[:, columns[0]])][:, columns]).all():
@@ -872,7 +876,13 @@ class _Maker:
         """The values of one coordinate at which a rule makes cells missing; None if they are not those of one."""
         of = [self.schema.index(name) for name in rule.of]
         columns = [self.schema.columns[j] for j in of]
-        numbers = [[c.to_number(x) for c, x in zip(columns, values, strict=True)] for values in rule.values]
+        if rule.ends is not None:
+            # the first one is farthest from numbers beyond the range: see `_with_skipped`
+            numbers = [[x] for x in values_in_range(columns[0], *rule.ends)[:: 1 if math.isinf(rule.ends[0]) else -1]]
+            if not 0 < len(numbers) <= MOST_IN_RANGE:
+                return None
+        else:
+            numbers = [[c.to_number(x) for c, x in zip(columns, values, strict=True)] for values in rule.values]
         sources = [coordinates.sources[j] for j in of]
         if not all(source.is_one for source in sources) or len({source.terms[0].at for source in sources}) > 1:
             return None
@@ -896,6 +906,16 @@ class _Maker:
             if differ <= min(UNLIKE * len(missing), 0.1 * missing.sum()):
                 return Absence(like=at)
         return Absence(where=-2)
+
+
+def values_in_range(column: Column, low: float, high: float) -> list[float]:
+    """The values of a column's grid between two ends, as far beyond its observed range as draws may lie, up to one more
+    than are taken."""
+    beyond = 0.5 * (column.maximum - column.minimum)
+    ends = np.array([max(low, column.minimum - beyond), min(high, column.maximum + beyond)])
+    first, last = cell_places(column, ends) if column.step > 0.0 else (1.0, 0.0)
+    places = first + np.arange(min(max(last - first + 1.0, 0.0), MOST_IN_RANGE + 1))
+    return snapped(column, column.center + places * column.step).tolist()
 
 
 def _undetermined(cells: np.ndarray) -> int:
@@ -949,7 +969,12 @@ def _with_skipped(coordinates: Coordinates, Z: np.ndarray, X: np.ndarray) -> np.
         for j, absence in enumerate(coordinates.absences):
             if absence.by_rule and absence.where in column:
                 skipped = np.isnan(Z[:, absence.where]) & _is_absent(coordinates.absences[column[absence.where]], Z)
-                Z[skipped & np.isnan(X[:, j]), absence.where] = absence.values[0]
+                rows, at = np.flatnonzero(skipped & np.isnan(X[:, j])), absence.where
+                values = Z[np.isin(Z[:, at], absence.values), at]  # as often as each is seen
+                if not len(values) or not coordinates.inner.columns[at].is_categorical:
+                    # of numbers the value that is farthest from those where the question is asked
+                    values = np.array([next((x for x in absence.values if x in values), absence.values[0])])
+                Z[rows, at] = np.random.default_rng(0).choice(values, len(rows))
         if int(np.isnan(Z).sum()) == before:
             break
     return Z

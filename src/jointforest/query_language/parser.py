@@ -263,7 +263,7 @@ class Cursor:
         spaced = [other for other in names if other != other.strip() and other.strip().casefold() == name.casefold()]
         if spaced:
             return f"names with spaces at their ends are quoted: {column_text(spaced[0])}"
-        longer = [other for other in names if other.startswith(name)]
+        longer = [one for one in names if one.startswith(name) and not is_word_character(one[len(name) :][:1])]
         if longer and not self.is_symbol("=", "<", ">"):
             # The name was cut off at a dash or a space.
             return f"names with dots, dashes or spaces are quoted: `{longer[0]}`"

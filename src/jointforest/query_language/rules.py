@@ -153,6 +153,12 @@ class _RuleReader(SumReader):
         if self.is_symbol("="):
             self.advance()
             return MissingWhere(column=column, of=of, values=((self.value(),),))
+        if self.is_symbol("<=", ">="):
+            is_upper = str(self.advance().value) == "<="
+            end = self.value()
+            if isinstance(end, str | bool):
+                raise self.fail(f"expected a number after the comparison, found {end!r}", hint=_HINT)
+            return MissingWhere(column=column, of=of, values=((None, end) if is_upper else (end, None),))
         self._go_past_in()
         return MissingWhere(column=column, of=of, values=self._within_braces(lambda: (self.value(),)))
 
@@ -222,7 +228,9 @@ class _RuleReader(SumReader):
 
     def _go_past_in(self) -> None:
         if not self.is_keyword("in"):
-            raise self.fail(f"expected '=' or 'in', found {self.shown_token()}", hint="write a missing iff b in {x, y}")
+            raise self.fail(
+                f"expected '=', '<=', '>=' or 'in', found {self.shown_token()}", hint="write a missing iff b in {x, y}"
+            )
         self.advance()
 
     def _listed(self, read: Callable[[], _One]) -> tuple[_One, ...]:

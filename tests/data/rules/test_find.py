@@ -143,6 +143,10 @@ def test_rules_from_files_are_checked() -> None:
     broken = [rules[0] | {"kind": "law"}, rules[0] | {"more": 1}, rules[0] | {"rows": -1},
               next(rule for rule in rules if rule["kind"] == "equation") | {"terms": [[0.0, "net"]]},
               next(rule for rule in rules if rule["kind"] == "order") | {"low": "nowhere"}]  # fmt: skip
+    missing = next(rule for rule in rules if rule["kind"] == "missing where")
+    in_range = missing | {"values": ((None, 3),)}
+    assert str(rules_from_list([in_range], names)[0]).endswith(f"iff {missing['of'][0]} <= 3")
+    broken += [missing | {"values": values} for values in (((None, None),), ((1, 3),), ((None, 1), (2, None)))]
     for rule in broken:
         with pytest.raises(ValueError, match=r"rules\[0\]"):
             rules_from_list([rule], names)

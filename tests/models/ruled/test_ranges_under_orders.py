@@ -70,10 +70,10 @@ def test_answers_that_count_rows_beyond_a_range_say_so(learned: tuple[pd.DataFra
     made = {joint.columns[j]: share for j, share in distribution.share_beyond.items()}
     assert len(made) == 2 and max(made.values()) > 0.001
     distribution.coordinates.warned.clear()
-    with pytest.warns(jf.EstimatedAnswerWarning, match="leave the observed range of a column"):
+    with pytest.warns(jf.EstimatedAnswerWarning, match="values that lie beyond those of the table"):
         answers = {60.0: joint.given().marginal("high").cdf(60.0)}
     with warnings.catch_warnings():  # it is said once, also of what is made of the joint
-        warnings.filterwarnings("error", "under an order", jf.EstimatedAnswerWarning)
+        warnings.filterwarnings("error", "some rows of the joint have values", jf.EstimatedAnswerWarning)
         answers[90.0] = joint.given().marginal("high").cdf(90.0)
         joint.select("low", "high").given(low=jf.between(20, 80)).mean("high")
         joint.condition(side="a").probability("high > 50")

@@ -65,7 +65,14 @@ def _(rule: MissingTogether, schema: Schema, X: np.ndarray) -> np.ndarray:
 def _(rule: MissingWhere, schema: Schema, X: np.ndarray) -> np.ndarray:
     cells = X[:, [schema.index(name) for name in rule.of]]
     is_there = np.zeros(len(X), bool)
-    for values in rule.values:
+    if rule.ends is not None:
+        column, (low, high) = schema[rule.of[0]], rule.ends
+        if column.is_categorical or column.kind == "datetime":
+            raise ValueError(f"column {column.name!r} is {column.kind}, expected numbers in 'missing iff ... <= ...'")
+        near = NEAR * column.step
+        with np.errstate(invalid="ignore"):
+            is_there = (cells[:, 0] >= low - near) & (cells[:, 0] <= high + near)
+    for values in rule.values if rule.ends is None else ():
         numbers = [schema[name].to_number(value) for name, value in zip(rule.of, values, strict=True)]
         is_there |= (cells == numbers).all(axis=1)
     known = ~np.isnan(cells).any(axis=1)

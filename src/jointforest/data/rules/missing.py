@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import bdtrc
 
 from .coded import CHANCE, CodedTable
 from .contradictions import combined
@@ -15,6 +16,12 @@ _FEWEST = 20
 """Fewest rows in which a column is missing, and in which it is known."""
 _MOST_LEVELS = 50
 """Most values of a column that determines where another is missing."""
+_FEWEST_OF_RANGE = 4
+"""Fewest values of a range of numbers in which a column is missing; of fewer they are listed."""
+_MOST_CODES = 10
+"""Most values of a column of numbers each of which may have a meaning of its own; of more, ranges count."""
+_AS_OFTEN = 0.05
+"""Probability of so many missing cells next to a range, below which they are more frequent there than farther on."""
 _FIRST_ROWS = 500
 """Sampled rows by which most candidates are refuted."""
 
@@ -33,7 +40,52 @@ def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
         mask = masks[group[0]]
         if len(group) > 1:
             found.append(MissingTogether(of=tuple(names[j] for j in group), rows=int(mask.sum())))
-        found += list(_places(table, group, mask)) or list(_skips(table, group, mask))
+        ranges = _ranges(table, group, mask)
+        exact = [rule for _, rule in sorted(ranges, key=lambda one: -one[0]) if rule.is_mutual][:1]
+        placed = list(_places(table, group, mask))
+        if exact and (not placed or placed[0].of == exact[0].of):
+            placed = exact
+        found += placed or [
+            rule for _, rule in sorted([*_skips(table, group, mask), *ranges], key=lambda one: -one[0])[:1]
+        ]
+    return found
+
+
+def _ranges(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple[int, MissingWhere]]:
+    """Ranges of another column of numbers, up to or from some value on, in which the first of a group is missing, and
+    in how many rows it is."""
+    found = []
+    for j, column in enumerate(table.schema.columns):
+        if j in group or not _is_amount(table, j):
+            continue
+        x = table.X[:, j]
+        known = ~np.isnan(x)
+        for sign in (1.0, -1.0):
+            bound = np.min(sign * x[known & ~mask], initial=np.inf)
+            inside = known & (sign * x < bound)
+            n = int(inside.sum())
+            if n < _FEWEST or np.isinf(bound):
+                continue
+            outside = np.flatnonzero(known & ~inside)
+            # in the rows next to the range, cells are missing as often as farther on: missing cells that only become
+            # more frequent are no question that was not asked
+            near = outside[np.argsort(sign * x[outside], kind="stable")[:_FEWEST]]
+            is_mutual, share = not mask[outside].any(), mask[outside].mean()
+            if bdtrc(int(mask[near].sum()) - 1, len(near), share) < _AS_OFTEN:
+                continue
+            share = mask[known].mean() if is_mutual else share
+            if n * -np.log(share) < np.log(2.0 * table.d**3 / CHANCE):
+                continue
+            if mask[~known].all():  # a question is not asked either where the one that it depends on is not asked
+                n += int((~known).sum())
+            values = [column.from_number(value) for value in np.unique(x[inside]).tolist()]
+            is_range = len(values) >= _FEWEST_OF_RANGE
+            ends = (None, values[-1]) if sign > 0.0 else (values[0], None)
+            rule = MissingWhere(
+                column=table.schema.names[group[0]], of=(column.name,), rows=n + (not is_mutual) * int((~mask).sum()),
+                values=(ends,) if is_range else tuple((value,) for value in values), is_mutual=is_mutual,
+            )  # fmt: skip
+            found.append((n, rule))
     return found
 
 
@@ -54,12 +106,13 @@ def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[M
             return
 
 
-def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:
-    """Values of one other column at which the first column of a group is always missing; it may be elsewhere, too."""
+def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[tuple[int, MissingWhere]]:
+    """Values of one other column at which the first column of a group is always missing, and in how many rows; it may
+    be elsewhere, too."""
     best, rows = None, 0
     every = len(table.rows) // _FIRST_ROWS + 1
     for j in range(table.d):
-        if j in group or not 1 < table.sizes[j] <= _MOST_LEVELS:
+        if j in group or not 1 < table.sizes[j] <= _MOST_LEVELS or _is_amount(table, j):
             continue
         few, of_few = table.sample[::every, j], mask[table.rows[::every]]
         if not len(_always(few, of_few, 1)):
@@ -79,7 +132,13 @@ def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[Mi
                 rows=n + int((~others).sum()),
             ), n  # fmt: skip
     if best is not None:
-        yield best
+        yield rows, best
+
+
+def _is_amount(table: CodedTable, j: int) -> bool:
+    """Whether a column has numbers on a grid, and more than those that may be codes."""
+    column = table.schema.columns[j]
+    return column.step > 0.0 and column.kind != "datetime" and bool(table.sizes[j] > _MOST_CODES)
 
 
 def _always(codes: np.ndarray, mask: np.ndarray, fewest: int) -> np.ndarray:
@@ -113,13 +172,16 @@ def _judged(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) ->
     if not _is_function(codes, mask) or not 0 < mask[known].sum() < known.sum():
         return None
     key = combined(list(codes[known].T))
-    rows = np.bincount(key)
+    count = np.bincount(key)
     share = mask[known].mean()
-    first = np.zeros(len(rows), np.int64)
+    first = np.zeros(len(count), np.int64)
     first[key] = np.flatnonzero(known)
     is_missing = mask[first]
-    nats = float(np.maximum(rows - 1.0, 0.0) @ -np.log(np.where(is_missing, share, 1.0 - share)))
-    if nats < np.log(table.d**3 / CHANCE) or mask[known].sum() < _FEWEST:
+    nats = float(np.maximum(count - 1.0, 0.0) @ -np.log(np.where(is_missing, share, 1.0 - share)))
+    rows = int(mask[known].sum())
+    if mask[~known].all():  # a question is not asked either where the one that it depends on is not asked
+        rows += int((~known).sum())
+    if nats < np.log(table.d**3 / CHANCE) or rows < _FEWEST:
         return None
     columns = [table.schema.columns[k] for k in of]
     values = tuple(
@@ -127,4 +189,4 @@ def _judged(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) ->
         for i in first[is_missing].tolist()
     )
     names = tuple(column.name for column in columns)
-    return MissingWhere(column=table.schema.names[j], of=names, values=values, rows=int(mask[known].sum()))
+    return MissingWhere(column=table.schema.names[j], of=names, values=values, rows=rows)

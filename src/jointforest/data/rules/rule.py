@@ -144,20 +144,33 @@ class MissingTogether(Rule):
 class MissingWhere(Rule):
     """A column is missing in the rows where others have certain values, and in no others. ``CancellationCode missing
     iff Cancelled = 0``, or of several columns ``delay missing iff (a, b) in {(1, 0)}``. If it is not mutual, cells of
-    other rows may be missing, too: ``shoe_size missing if runs = no``."""
+    other rows may be missing, too: ``shoe_size missing if runs = no``. Of one column of numbers ``values`` may have the
+    two ends of a range, one of them None, instead: ``race missing iff km <= 20``."""
 
     kind: ClassVar[str] = "missing where"
     column: str
     of: tuple[str, ...]
-    values: tuple[tuple[str | bool | int | float, ...], ...]
+    values: tuple[tuple[str | bool | int | float | None, ...], ...]
     is_mutual: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.column, *self.of)
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of a range of numbers; None of single values."""
+        if len(self.values[0]) == len(self.of):
+            return None
+        low, high = self.values[0]
+        return -math.inf if low is None else float(low), math.inf if high is None else float(high)
+
     def __str__(self) -> str:
         names = ", ".join(map(column_text, self.of))
+        if self.ends is not None:
+            low, high = self.values[0]
+            where = f"<= {value_text(high)}" if low is None else f">= {value_text(low)}"
+            return f"{column_text(self.column)} missing {'iff' if self.is_mutual else 'if'} {names} {where}"
         texts = [", ".join(map(value_text, one)) for one in self.values]
         if len(self.of) > 1:
             names, texts = f"({names})", [f"({text})" for text in texts]
@@ -206,6 +219,9 @@ def rule_from_dict(entry: Any, at: str, names: Sequence[str]) -> Rule:
     if unknown:
         raise ValueError(f"{at}: there is no column {unknown[0]!r:.80}")
     need(len(set(rule.columns)) == len(rule.columns), f"{at}: a column is named twice")
+    if isinstance(rule, MissingWhere):
+        is_range = len(rule.of) == 1 and len(rule.values) == 1 and None in rule.values[0]
+        need(is_range or all(len(one) == len(rule.of) for one in rule.values), f"{at}.values: expected one a column")
     return rule
 
 
@@ -249,7 +265,8 @@ def _terms(value: Any, at: str) -> tuple[tuple[float, str], ...]:
 
 def _values(value: Any, at: str) -> tuple[tuple[Any, ...], ...]:
     rows = tuple(tuple(_items(row, at)) for row in _items(value, at))
-    for one in (one for row in rows for one in row):
+    is_range = len(rows) == 1 and len(rows[0]) == 2 and rows[0].count(None) == 1
+    for one in (one for row in rows for one in row if not (is_range and one is None)):
         if not isinstance(one, str | bool) and (type(one) not in (int, float) or not math.isfinite(one)):
             raise ValueError(f"{at}: expected levels or numbers, got {one!r:.80}")
     return rows

@@ -89,6 +89,10 @@ class RuledPosterior(PosteriorState):
 
     def mixed(self, answers: np.ndarray) -> np.ndarray:
         """Answers of the rows (R, ...) weighed by their shares, (n, ...)."""
+        if self.rows.is_one_each and self.rows.sums is None:
+            # shares take a pass; without them, answers are NaN where the coordinates' distribution finds no probability
+            impossible = (self.rows.log_weight == -np.inf).reshape(-1, *[1] * (answers.ndim - 1))
+            return np.where(impossible, np.nan, answers)
         weight = self.share.reshape(-1, *[1] * (answers.ndim - 1))
         if self.rows.is_one_each:
             return answers * weight
@@ -103,7 +107,7 @@ class RuledPosterior(PosteriorState):
         return float(self.rows.log_sum(self.log_rows)[0]) - float(self.evidence.log_penalty[0])
 
     def background_weight(self) -> np.ndarray:
-        weight = self.mixed(np.nan_to_num(self.inner.background_weight()))
+        weight = self.mixed(self.inner.background_weight())
         # a combination of values that no row has is evidence of nothing
         return np.where(self.distribution.is_seen(self.evidence) | np.isnan(weight), weight, 1.0)
 
@@ -149,7 +153,8 @@ class RuledPosterior(PosteriorState):
             state = self.with_cells(cells)
             state._excluded = self._excluded | excluded
             is_lost = state.log_probability() < self.log_probability() + np.log(_LEAST_KNOWN)
-            state.log_rows = np.where(is_lost[state.rows.owner], -np.inf, state.log_rows)
+            cells.log_weight[is_lost[state.rows.owner]] = -np.inf
+            state.log_rows = np.where(cells.log_weight == -np.inf, -np.inf, state.log_rows)
             self._restricted[excluded] = state
         return self._restricted[excluded]
 
@@ -483,7 +488,7 @@ class RuledPosterior(PosteriorState):
             if absence.by_rule:
                 X[np.isin(Z[:, absence.where], absence.values), j] = np.nan
         X = np.where(np.isnan(self.evidence.value), X, self.evidence.value)
-        impossible = np.isnan(self.mixed(np.zeros(len(self.rows.owner))))
+        impossible = np.isneginf(self.log_probability())
         X[impossible] = self.evidence.value[impossible]
         return X
 

@@ -128,12 +128,12 @@ class RuledDistribution(Distribution):
         told = [(name, x) for name, x in zip(names, share, strict=True) if x > _TOLD_SHARE and name not in warned]
         if told:
             warned.update(name for name, _ in told)
-            shares = ", ".join(f"{name!r} in {x:.1%}" for name, x in told)
+            shares = ", ".join(f"{name!r} of {x:.1%}" for name, x in told)
             warn(
                 EstimatedAnswerWarning(
-                    f"under an order, rows may leave the observed range of a column ({shares} of all rows); answers "
-                    "count such rows, and draws have none",
-                    f"without further evidence, probabilities may differ from those in draws by {sum(share):.2g}",
+                    f"some rows of the joint have values that lie beyond those of the table ({shares} of all rows), as "
+                    "an order makes these columns of others; answers count such rows, and drawn rows have none of them",
+                    f"a probability without evidence may differ by up to {sum(share):.2g} from its share of drawn rows",
                 )
             )
 
