@@ -314,14 +314,18 @@ def other_ways(mass, square):
 
 @kernel
 def fill_transition(count, near, smoothing, share, table):
-    """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch."""
+    """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch.
+
+    ``near`` is what `near_states` wrote, or empty; with it, further codes are near the others.
+    """
     share[:] = np.float32(1e-3)
     for i in range(len(count)):
         row = count[i]
         for s in range(len(row)):
             share[s] += row[s]
     rows_added = smoothing.extra + (_LEAST_ROWS if smoothing.transition > 0.0 else 0.0)
-    each, added = np.float32(smoothing.transition) / total(share), np.float32(rows_added) / total(share)
+    by_ways = ZERO if len(near) > 0 else np.float32(smoothing.transition)
+    each, added = by_ways / total(share), np.float32(rows_added) / total(share)
     near_rows = np.float32(smoothing.near)
     for i in range(len(count)):
         row, to = count[i], table[i]
@@ -343,7 +347,8 @@ def fill_transition(count, near, smoothing, share, table):
 def fill_cells(count, marginal, normal, share_known, smoothing, table):
     """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell.
 
-    Missing cells are not counted: the codes of a state are those of its known cells.
+    Missing cells are not counted: the codes of a state are those of its known cells. ``normal`` is what `state_normals`
+    wrote, or empty; with it, further codes are near the others.
     """
     K, H = len(count) - 1, count.shape[1]
     known, square, sums = np.zeros(H, np.float32), np.zeros(H, np.float32), np.zeros(H, np.float32)
@@ -352,7 +357,8 @@ def fill_cells(count, marginal, normal, share_known, smoothing, table):
         for s in range(H):
             known[s] += row[s]
             square[s] += row[s] * row[s]
-    each, least = np.float32(smoothing.marginal), np.float32(_LEAST_ROWS if smoothing.marginal > 0.0 else 0.0)
+    each = ZERO if len(normal) > 0 else np.float32(smoothing.marginal)
+    least = np.float32(_LEAST_ROWS if smoothing.marginal > 0.0 else 0.0)
     by_normal = np.float32(smoothing.normal) * share_known
     by_marginal = np.empty(H, np.float32)
     for s in range(H):
