@@ -97,7 +97,7 @@ class Task(NamedTuple):
             of_learn, of_held = self.reduced.of_rows(learn), self.reduced.of_rows(held)
             for at, members in self.reduced.coordinates.compounds.items():
                 is_new = ~np.isin(of_held[:, at], of_learn[:, at])
-                held[np.ix_(is_new, members)] = np.nan
+                held[np.ix_(is_new, np.array(members, np.int64))] = np.nan
         return held
 
     def asked(self) -> list[int]:
@@ -423,8 +423,9 @@ def answers_at_random(compared: Sequence[Compared], weight: np.ndarray) -> float
 
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns, the last of which may be one for draws."""
-    # It gets the weight of the highest score with which draws are nearer to held-out rows, if the score falls by
-    # `mixture_gain` at most, and that of answers at random by `answers_tolerance`. The weights of `decide_by_score` are multiplied by the rest.
+    # It gets the weight of the highest score with which draws are nearer to held-out rows. The score may fall by
+    # `mixture_gain`, and that of answers at random by `answers_tolerance`. The others keep the shares of
+    # `decide_by_score` in the rest.
     if not compared[-1].candidate.is_for_draws or len(compared) == 1:
         return decide_by_score(compared, d, may_mix)
     decision = decide_by_score(compared[:-1], d, may_mix)
