@@ -52,14 +52,30 @@ def effective_number(counts):
     return total**2 / math.fsum(c * c for c in counts) if total > 0 else 1.0
 
 
-def transition_table(count, each, extra):
-    """Counts and rows in the proportions of the child's states: so many for each further way, some, and 0.01."""
+def like_states(count, cells):
+    """Shares of the child's states for each parent's state (Hp, H): the probability of the states given its rows' codes.
+
+    ``count`` (Hp, H) are rows of pairs of states, ``cells`` (K + 1, H) those of codes, the last of missing cells.
+    """
+    K, H = len(cells) - 1, len(cells[0])
+    mass = [math.fsum(cells[c][t] for c in range(K)) for t in range(H)]
+    found = []
+    for row in count:
+        of_code = [math.fsum(row[t] * cells[c][t] / mass[t] for t in range(H)) for c in range(K)]
+        at = [math.fsum(of_code[c] * cells[c][t] / math.fsum(cells[c]) for c in range(K)) for t in range(H)]
+        found.append([x / math.fsum(at) for x in at])
+    return found
+
+
+def transition_table(count, cells, each, extra):
+    """Counts, rows for each further way by `like_states`, and ``extra`` and 1e-4 rows by the child's states."""
     share = [math.fsum(row[t] for row in count) + 1e-3 for t in range(len(count[0]))]
     share = [s / math.fsum(share) for s in share]
     table = []
-    for row in count:
-        added = each * (effective_number(row) - 1) + extra + 0.01
-        table.append([(c + added * s) / (math.fsum(row) + added) for c, s in zip(row, share, strict=True)])
+    for row, like in zip(count, like_states(count, cells), strict=True):
+        ways, odd = each * (effective_number(row) - 1), extra + 1e-4
+        rows = math.fsum(row) + ways + odd
+        table.append([(c + ways * near + odd * s) / rows for c, near, s in zip(row, like, share, strict=True)])
     return table
 
 
@@ -68,7 +84,7 @@ def emission_table(cells, marginal, each):
     emission = []
     for s in range(len(cells[0])):
         count = [row[s] for row in cells[:-1]]
-        added = each * (effective_number(count) - 1) + 0.01
+        added = each * (effective_number(count) - 1) + 1e-4
         known = math.fsum(count)
         emission.append([(c + added * p) / (known + added) for c, p in zip(count, marginal, strict=True)])
     return emission

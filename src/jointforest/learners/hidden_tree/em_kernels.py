@@ -313,10 +313,42 @@ def other_ways(mass, square):
 
 
 @kernel
-def fill_transition(count, near, smoothing, share, table):
+def like_states(count, cells, like):
+    """Write where each state's rows would go, were only their codes known: shares of the child's states, (H_parent, H_k).
+
+    ``count`` (H_parent, H_k) and ``cells`` (K + 1, H_k) are counts of rows. A state's rows have its child's states with
+    the probability of these given the rows' codes.
+    """
+    H = cells.shape[1]
+    given = np.empty((len(cells) - 1, H), np.float32)  # p(code | child's state)
+    mass = np.full(H, np.float32(1e-6))
+    for c in range(len(given)):
+        for t in range(H):
+            mass[t] += cells[c, t]
+    for c in range(len(given)):
+        for t in range(H):
+            given[c, t] = cells[c, t] / mass[t]
+    of_code = np.empty((len(count), len(given)), np.float32)
+    multiply_transposed(count, given, of_code)
+    for c in range(len(given)):
+        scale = ONE / (total(cells[c]) + np.float32(1e-6))
+        for s in range(len(count)):
+            of_code[s, c] *= scale
+    multiply(of_code, given, like)
+    for s in range(len(count)):
+        row = like[s]
+        for t in range(H):
+            row[t] *= mass[t]
+        scale = ONE / (total(row) + LEAST_TOTAL)
+        for t in range(H):
+            row[t] *= scale
+
+
+@kernel
+def fill_transition(count, near, like, smoothing, share, table):
     """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch.
 
-    ``near`` is what `near_states` wrote, or empty; with it, further codes are near the others.
+    What `near_states` wrote of a number, or else `like_states`, says where further rows of each state go.
     """
     share[:] = np.float32(1e-3)
     for i in range(len(count)):
@@ -324,20 +356,16 @@ def fill_transition(count, near, smoothing, share, table):
         for s in range(len(row)):
             share[s] += row[s]
     rows_added = smoothing.extra + (_LEAST_ROWS if smoothing.transition > 0.0 else 0.0)
-    by_ways = ZERO if len(near) > 0 else np.float32(smoothing.transition)
-    each, added = by_ways / total(share), np.float32(rows_added) / total(share)
-    near_rows = np.float32(smoothing.near)
+    added = np.float32(rows_added) / total(share)
     for i in range(len(count)):
         row, to = count[i], table[i]
-        ways = other_ways(total(row) + np.float32(1e-9), total_of_squares(row))
-        rows = each * ways + added
         if len(near) > 0:
-            at = near[i]
-            for s in range(len(row)):
-                to[s] = row[s] + rows * share[s] + near_rows * at[s]
+            at, rows = near[i], np.float32(smoothing.near)
         else:
-            for s in range(len(row)):
-                to[s] = row[s] + rows * share[s]
+            at, rows = like[i], np.float32(smoothing.transition)
+            rows *= other_ways(total(row) + np.float32(1e-9), total_of_squares(row))
+        for s in range(len(row)):
+            to[s] = row[s] + added * share[s] + rows * at[s]
         scale = ONE / total(to)
         for s in range(len(row)):
             to[s] *= scale
@@ -404,9 +432,13 @@ def maximise(nodes, first, last, columns, counts, normals, smoothing, tables):
         normal = cell_table(nodes, normals.cell, k) if smooth and len(normals.cell) > 0 else nothing
         count = transition_table(nodes, counts.transition, k)
         table = transition_table(nodes, tables.transition, k)
-        fill_transition(count, near, smoothing, share[: nodes.n_states[k]], table)
-        marginal = columns.marginal[columns.first[j] : columns.first[j + 1]]
         cells = cell_table(nodes, counts.cell, k)
+        like = nothing
+        if len(near) == 0:
+            like = np.empty(count.shape, np.float32)
+            like_states(count, cells, like)
+        fill_transition(count, near, like, smoothing, share[: nodes.n_states[k]], table)
+        marginal = columns.marginal[columns.first[j] : columns.first[j + 1]]
         fill_cells(cells, marginal, normal, columns.known[j], smoothing, cell_table(nodes, tables.cell, k))
 
 
