@@ -53,7 +53,7 @@ def effective_number(counts):
 
 
 def like_states(count, cells):
-    """Shares of the child's states for each parent's state (Hp, H): the probability of the states given its rows' codes.
+    """Shares of the child's states for each parent's state, (Hp, H): probabilities of the states given its rows' codes.
 
     ``count`` (Hp, H) are rows of pairs of states, ``cells`` (K + 1, H) those of codes, the last of missing cells.
     """
@@ -64,6 +64,33 @@ def like_states(count, cells):
         of_code = [math.fsum(row[t] * cells[c][t] / mass[t] for t in range(H)) for c in range(K)]
         at = [math.fsum(of_code[c] * cells[c][t] / math.fsum(cells[c]) for c in range(K)) for t in range(H)]
         found.append([x / math.fsum(at) for x in at])
+    return found
+
+
+def near_states(count, cells, score, near_variance, wider):
+    """Shares of the child's states for each parent's state, (Hp, H), by a normal over the states' places on scores."""
+    codes, states = range(len(score)), range(len(cells[0]))
+    place = [
+        math.fsum(cells[c][t] * score[c] for c in codes) / (1e-3 + math.fsum(cells[c][t] for c in codes))
+        for t in states
+    ]
+    share = [1e-3 + math.fsum(row[t] for row in count) for t in states]
+    share = [x / math.fsum(share) for x in share]
+    middle = math.fsum(p * x for p, x in zip(share, place, strict=True))
+    spread = 1e-6 + math.fsum(p * (x - middle) ** 2 for p, x in zip(share, place, strict=True))
+    rows = [1e-3 + math.fsum(row) for row in count]
+    mean = [math.fsum(n * x for n, x in zip(row, place, strict=True)) / m for row, m in zip(count, rows, strict=True)]
+    variance = [
+        math.fsum(n * x**2 for n, x in zip(row, place, strict=True)) / m - at**2
+        for row, m, at in zip(count, rows, mean, strict=True)
+    ]
+    wide = min(spread, wider * math.fsum(n * v for n, v in zip(rows, variance, strict=True)) / math.fsum(rows))
+    found = []
+    for n, at, v in zip(rows, mean, variance, strict=True):
+        own = NormalDist(at, math.sqrt((n * v + wide) / (n + 1) + near_variance * spread))
+        of_all = NormalDist(middle, math.sqrt(spread))
+        mass = [p * own.pdf(x) / of_all.pdf(x) for p, x in zip(share, place, strict=True)]
+        found.append([x / math.fsum(mass) for x in mass])
     return found
 
 

@@ -314,7 +314,7 @@ def other_ways(mass, square):
 
 @kernel
 def like_states(count, cells, like):
-    """Write where each state's rows would go, were only their codes known: shares of the child's states, (H_parent, H_k).
+    """Write where rows of each state would go, were only their codes known: shares (H_parent, H_k) of a child's states.
 
     ``count`` (H_parent, H_k) and ``cells`` (K + 1, H_k) are counts of rows. A state's rows have its child's states with
     the probability of these given the rows' codes.
@@ -488,11 +488,12 @@ def state_normals(count, light, score, spread, edge, wider, normal):
 
 
 @kernel
-def near_states(count, cells, score, near_variance, near):
+def near_states(count, cells, score, near_variance, wider, near):
     """Write where each state's rows would go, were the child's column normal in it: shares of the child's states.
 
     A child's state lies where the mean of its rows' normal scores is. The states' shares are multiplied by the ratio of
-    the state's normal over these places to that of all rows; each state has a row more, of all rows' variance.
+    the state's normal over these places to that of all rows. Each state has a row more, of ``wider`` times the variance
+    within states, but not more than that of all rows.
     """
     Hp, Hk = count.shape
     place, mass, share, log = np.zeros(Hk), np.zeros(Hk), np.zeros(Hk), np.zeros(Hk)
@@ -513,17 +514,24 @@ def near_states(count, cells, score, near_variance, near):
     for t in range(Hk):
         share[t] /= everything
         spread += share[t] * (place[t] - middle) ** 2
+    rows, mean, variance = np.zeros(Hp), np.zeros(Hp), np.zeros(Hp)
+    all_rows, within = 0.0, 0.0
     for s in range(Hp):
-        rows, mean, square = 1e-3, 0.0, 0.0
+        rows[s] = 1e-3
         for t in range(Hk):
-            rows += count[s, t]
-            mean += count[s, t] * place[t]
-            square += count[s, t] * place[t] ** 2
-        mean /= rows
-        variance = (rows * max(square / rows - mean**2, 0.0) + spread) / (rows + 1.0) + near_variance * spread
+            rows[s] += count[s, t]
+            mean[s] += count[s, t] * place[t]
+            variance[s] += count[s, t] * place[t] ** 2
+        mean[s] /= rows[s]
+        variance[s] = max(variance[s] / rows[s] - mean[s] ** 2, 0.0)
+        all_rows += rows[s]
+        within += rows[s] * variance[s]
+    wide = min(wider * within / all_rows, spread)
+    for s in range(Hp):
+        of_state = (rows[s] * variance[s] + wide) / (rows[s] + 1.0) + near_variance * spread
         highest, mass_here = -math.inf, 0.0
         for t in range(Hk):
-            log[t] = 0.5 * ((place[t] - middle) ** 2 / spread - (place[t] - mean) ** 2 / variance)
+            log[t] = 0.5 * ((place[t] - middle) ** 2 / spread - (place[t] - mean[s]) ** 2 / of_state)
             highest = max(highest, log[t])
         for t in range(Hk):
             log[t] = share[t] * math.exp(log[t] - highest)
@@ -547,7 +555,8 @@ def fit_normals(nodes, first, last, columns, counts, smoothing, normals):
             state_normals(count, light, score, spread, edge, smoothing.wider, cell_table(nodes, normals.cell, k))
         if len(normals.transition) > 0 and k > 0:
             pairs = transition_table(nodes, counts.transition, k)
-            near_states(pairs, count, score, _NEAR_VARIANCE, transition_table(nodes, normals.transition, k))
+            near = transition_table(nodes, normals.transition, k)
+            near_states(pairs, count, score, _NEAR_VARIANCE, smoothing.wider, near)
 
 
 @entry
