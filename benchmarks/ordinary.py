@@ -210,6 +210,7 @@ GROUPS: dict[str, Callable[[np.random.Generator, int], pd.DataFrame]] = {
     "rates by grade": lambda rng, n: by_group(
         rng, n, dict(zip("ABCDE", (6, 9, 12, 15, 18), strict=True)), 0.6, [0.25, 0.3, 0.25, 0.15, 0.05]
     ),
+    "two ovens": lambda rng, n: by_group(rng, n, {"cold": 4, "hot": 900}, 2, [0.6, 0.4]),
     "flight times by distance": flights,
 }
 

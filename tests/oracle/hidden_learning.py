@@ -52,14 +52,57 @@ def effective_number(counts):
     return total**2 / math.fsum(c * c for c in counts) if total > 0 else 1.0
 
 
-def transition_table(count, each, extra):
-    """Counts and rows in the proportions of the child's states: so many for each further way, some, and 0.01."""
+def like_states(count, cells):
+    """Shares of the child's states for each parent's state, (Hp, H): probabilities of the states given its rows' codes.
+
+    ``count`` (Hp, H) are rows of pairs of states, ``cells`` (K + 1, H) those of codes, the last of missing cells.
+    """
+    K, H = len(cells) - 1, len(cells[0])
+    mass = [math.fsum(cells[c][t] for c in range(K)) for t in range(H)]
+    found = []
+    for row in count:
+        of_code = [math.fsum(row[t] * cells[c][t] / mass[t] for t in range(H)) for c in range(K)]
+        at = [math.fsum(of_code[c] * cells[c][t] / math.fsum(cells[c]) for c in range(K)) for t in range(H)]
+        found.append([x / math.fsum(at) for x in at])
+    return found
+
+
+def near_states(count, cells, score, near_variance, wider):
+    """Shares of the child's states for each parent's state, (Hp, H), by a normal over the states' places on scores."""
+    codes, states = range(len(score)), range(len(cells[0]))
+    place = [
+        math.fsum(cells[c][t] * score[c] for c in codes) / (1e-3 + math.fsum(cells[c][t] for c in codes))
+        for t in states
+    ]
+    share = [1e-3 + math.fsum(row[t] for row in count) for t in states]
+    share = [x / math.fsum(share) for x in share]
+    middle = math.fsum(p * x for p, x in zip(share, place, strict=True))
+    spread = 1e-6 + math.fsum(p * (x - middle) ** 2 for p, x in zip(share, place, strict=True))
+    rows = [1e-3 + math.fsum(row) for row in count]
+    mean = [math.fsum(n * x for n, x in zip(row, place, strict=True)) / m for row, m in zip(count, rows, strict=True)]
+    variance = [
+        math.fsum(n * x**2 for n, x in zip(row, place, strict=True)) / m - at**2
+        for row, m, at in zip(count, rows, mean, strict=True)
+    ]
+    wide = min(spread, wider * math.fsum(n * v for n, v in zip(rows, variance, strict=True)) / math.fsum(rows))
+    found = []
+    for n, at, v in zip(rows, mean, variance, strict=True):
+        own = NormalDist(at, math.sqrt((n * v + wide) / (n + 1) + near_variance * spread))
+        of_all = NormalDist(middle, math.sqrt(spread))
+        mass = [p * own.pdf(x) / of_all.pdf(x) for p, x in zip(share, place, strict=True)]
+        found.append([x / math.fsum(mass) for x in mass])
+    return found
+
+
+def transition_table(count, cells, each, extra):
+    """Counts, rows for each further way by `like_states`, and ``extra`` and 1e-4 rows by the child's states."""
     share = [math.fsum(row[t] for row in count) + 1e-3 for t in range(len(count[0]))]
     share = [s / math.fsum(share) for s in share]
     table = []
-    for row in count:
-        added = each * (effective_number(row) - 1) + extra + 0.01
-        table.append([(c + added * s) / (math.fsum(row) + added) for c, s in zip(row, share, strict=True)])
+    for row, like in zip(count, like_states(count, cells), strict=True):
+        ways, odd = each * (effective_number(row) - 1), extra + 1e-4
+        rows = math.fsum(row) + ways + odd
+        table.append([(c + ways * near + odd * s) / rows for c, near, s in zip(row, like, share, strict=True)])
     return table
 
 
@@ -68,7 +111,7 @@ def emission_table(cells, marginal, each):
     emission = []
     for s in range(len(cells[0])):
         count = [row[s] for row in cells[:-1]]
-        added = each * (effective_number(count) - 1) + 0.01
+        added = each * (effective_number(count) - 1) + 1e-4
         known = math.fsum(count)
         emission.append([(c + added * p) / (known + added) for c, p in zip(count, marginal, strict=True)])
     return emission

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from jointforest import HiddenTreeForest
+from jointforest.learners.hidden_tree.constants import FIXED
 from jointforest.learners.hidden_tree.em import Maximisation, Smoothing, Tables, flat_columns, nodes_of, to_tree
 from jointforest.learners.hidden_tree.structure import CodeTable, code_columns
 
@@ -145,6 +146,17 @@ def near(count, cells, column):
     return found.transition[len(count) :].reshape(count.shape)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_near_states_against_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    column = ordered(12, 600)
+    count = rng.gamma(0.3, 20.0, (5, 7)).astype(np.float32)
+    emission = rng.gamma(0.3, 20.0, (7, 12)).astype(np.float32)
+    score = flat_columns((column,), Smoothing()).score
+    expected = oracle.near_states(count.tolist(), emission.T.tolist(), score.tolist(), FIXED.near_variance, 1.0)
+    np.testing.assert_allclose(near(count, emission, column), expected, rtol=1e-3, atol=1e-6)
+
+
 def test_near_states_follow_the_childs_places():
     column = ordered(20, 400)
     emission = np.kron(np.eye(5), np.full((1, 4), 5.0)).astype(np.float32)  # five states from low to high
@@ -172,7 +184,24 @@ def test_tables_against_the_oracle(seed):
     _, tables, nodes = fitted(columns, pairs, cells, Smoothing(transition=0.1, marginal=0.05, extra=0.7))
     tree = to_tree(nodes, tables, columns)
     for k in range(2):
-        expected = oracle.transition_table(pairs[k].tolist(), 0.1, 0.7)
+        expected = oracle.transition_table(pairs[k].tolist(), cells[k].tolist(), 0.1, 0.7)
         np.testing.assert_allclose(tree.transition[k], expected, rtol=1e-4, atol=1e-7)
         emission = oracle.emission_table(cells[k].tolist(), columns[k].marginal.tolist(), 0.05)
         np.testing.assert_allclose(tree.emission[k], emission, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n_states", [8, 128])
+def test_groups_far_apart_lend_each_other_next_to_nothing(seed: int, n_states: int) -> None:
+    """The standard deviation within narrow groups: half a percent of mass in another group would make it ten times."""
+    rng = np.random.default_rng(seed)
+    names = list("abcd")[: rng.integers(2, 5)]
+    scale = 10.0 ** rng.integers(-2, 5)
+    middle = dict(zip(names, scale * 100.0 * rng.permutation(len(names)), strict=True))
+    group = rng.choice(names, 600)
+    y = pd.Series(group).map(middle) + scale * rng.normal(size=600)
+    frame = pd.DataFrame({"group": group, "y": y, "other": rng.choice(list("xyz"), 600), "noise": rng.normal(size=600)})
+    joint = HiddenTreeForest(n_states=n_states, max_leaf_nodes=1, max_iter=3, random_state=seed).fit(frame).joint_
+    for name in names:
+        wanted = frame.loc[frame["group"] == name, "y"].std()
+        assert joint.given(group=name).std("y") < 3.0 * wanted

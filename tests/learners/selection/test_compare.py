@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from jointforest.data.evidence import build
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test
+from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.learners.selection.budget import Candidate, budget_of
 from jointforest.learners.selection.choose import Compared, Split, Task, _splits, choose, compare_candidate
 from jointforest.learners.selection.folds import Fold
@@ -82,3 +85,19 @@ def test_forests_are_no_candidates_where_they_are_not_wanted() -> None:
     every, hidden = (one.candidates(one.budget) for one in (task, task._replace(with_forests=False)))
     assert [one.name for one in every if isinstance(one.learner, HiddenTreeForest)] == [one.name for one in hidden]
     assert len(every) > len(hidden)
+
+
+def test_combinations_that_no_row_to_learn_from_has_are_not_asked_about() -> None:
+    rng = np.random.default_rng(0)
+    plan, seats = rng.choice(list("abc"), 200), rng.integers(0, 3, 200)
+    price = 10 * (np.char.encode(plan).view(np.uint8).reshape(200, -1)[:, 0] - 96.0) + seats
+    frame = pd.DataFrame({"plan": plan, "seats": seats, "price": price, "size": rng.normal(size=200).round(1)})
+    table = read_training_rows(frame, None)
+    wanted = wanted_rules("auto", table.schema, table.X)
+    task = Task(wanted.schema, table.X, None, budget_of("fast"), 0, 0.0, print, reduce_table(wanted, table.X))
+    assert task.reduced is not None and set(task.reduced.coordinates.compounds.values()) == {(0, 1, 2)}
+    is_held = (plan == "a") & (seats == 0)
+    found = task.known_cells(table.X[~is_held], table.X[is_held])
+    assert np.isnan(found[:, :3]).all() and not np.isnan(found[:, 3]).any()
+    np.testing.assert_array_equal(task.known_cells(table.X, table.X), table.X)
+    assert task.asked() == [0, 1, 2, 3]

@@ -50,13 +50,10 @@ def test_gains_must_exceed_their_standard_error() -> None:
     assert not is_nearer(np.ones(3), np.ones(3))
 
 
-def chosen_weight(loss: float, gain: float) -> float:
-    """The weight of a candidate for draws that loses log-density in a tenth of the rows, and is nearer by a gain."""
+def chosen_weight(density: np.ndarray, gain: float) -> float:
+    """The weight of a candidate for draws, whose draws are nearer by a gain, with log-densities (200, 4)."""
     listed = candidates(budget_of("fast"), 200, 4, numbers=1.0)
     assert [one.is_for_draws for one in listed] == [False, False, False, True]
-    rng = np.random.default_rng(0)
-    density = rng.standard_normal((200, 1)) + np.zeros((200, 4))
-    density[::10, 3] -= loss
     near = np.stack([np.full((40, 40), 1.0)] * 3 + [np.full((40, 40), 1.0 - gain)])
     compared = [Compared(one, density[:, k], np.nan, 1.0, (), (near[k],) * 5) for k, one in enumerate(listed)]
     decision = decide(compared, 4, 0)
@@ -64,12 +61,29 @@ def chosen_weight(loss: float, gain: float) -> float:
     return float(decision.weight[-1])
 
 
-def test_weight_is_the_largest_that_costs_no_log_density() -> None:
-    assert chosen_weight(0.0, 0.1) == 0.9
-    assert 0.0 < chosen_weight(2.0, 0.1) < 0.9
-    assert chosen_weight(50.0, 0.1) < 0.45
-    assert chosen_weight(0.0, 0.0) == 0.0
-    assert chosen_weight(0.0, -0.1) == 0.0
+def log_densities(loss: float) -> np.ndarray:
+    """Log-densities (200, 4), which the last candidate loses in a tenth of the rows."""
+    density = np.random.default_rng(0).standard_normal((200, 1)) + np.zeros((200, 4))
+    density[::10, 3] -= loss
+    return density
+
+
+def test_a_candidate_for_draws_has_weight_where_draws_are_nearer_and_the_score_falls_little() -> None:
+    assert chosen_weight(log_densities(0.0), 0.1) > 0.0
+    assert 0.0 < chosen_weight(log_densities(2.0), 0.1) < 0.9
+    assert chosen_weight(log_densities(50.0), 0.1) < 0.45
+    assert chosen_weight(log_densities(0.0), 0.0) == 0.0
+    assert chosen_weight(log_densities(0.0), -0.1) == 0.0
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_weight_is_the_one_of_the_highest_score(share: float) -> None:
+    density = log_densities(0.0)
+    is_better = np.random.default_rng(1).random(200) < share
+    density[:, 3] += np.where(is_better, 2.0, -2.0)
+    tried = np.array([0.9, 0.75, 0.6, 0.45, 0.3, 0.15])
+    scores = [np.log((1.0 - w) * np.exp(density[:, 0]) + w * np.exp(density[:, 3])).mean() for w in tried]
+    assert chosen_weight(density, 0.1) == pytest.approx(tried[np.argmax(scores)])
 
 
 def test_only_tables_of_few_rows_and_mostly_numbers_have_the_candidate() -> None:

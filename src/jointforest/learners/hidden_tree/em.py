@@ -260,12 +260,12 @@ class Smoothing(NamedTuple):
     Attributes
     ----------
     transition : float
-        Rows for each further code, in the proportions of the child's states.
+        Rows for each further state of a child, by `em_kernels.like_states`; of a number, ``near`` counts instead.
     normal : float
         Pseudo-rows of the state's own normal, on the scale of normal scores, and of its own point masses. They are
         multiplied by the state's share of rows outside point masses, and by the column's share of known cells.
     marginal : float
-        Rows for each further code, in the proportions of the column's marginal.
+        Rows for each further code, in the proportions of the column's marginal; not for numbers with a ``normal``.
     extra : float
         Rows in the proportions of the child's states, whatever the number of codes.
     near : float

@@ -313,27 +313,59 @@ def other_ways(mass, square):
 
 
 @kernel
-def fill_transition(count, near, smoothing, share, table):
-    """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch."""
+def like_states(count, cells, like):
+    """Write where rows of each state would go, were only their codes known: shares (H_parent, H_k) of a child's states.
+
+    ``count`` (H_parent, H_k) and ``cells`` (K + 1, H_k) are counts of rows. A state's rows have its child's states with
+    the probability of these given the rows' codes.
+    """
+    H = cells.shape[1]
+    given = np.empty((len(cells) - 1, H), np.float32)  # p(code | child's state)
+    mass = np.full(H, np.float32(1e-6))
+    for c in range(len(given)):
+        for t in range(H):
+            mass[t] += cells[c, t]
+    for c in range(len(given)):
+        for t in range(H):
+            given[c, t] = cells[c, t] / mass[t]
+    of_code = np.empty((len(count), len(given)), np.float32)
+    multiply_transposed(count, given, of_code)
+    for c in range(len(given)):
+        scale = ONE / (total(cells[c]) + np.float32(1e-6))
+        for s in range(len(count)):
+            of_code[s, c] *= scale
+    multiply(of_code, given, like)
+    for s in range(len(count)):
+        row = like[s]
+        for t in range(H):
+            row[t] *= mass[t]
+        scale = ONE / (total(row) + LEAST_TOTAL)
+        for t in range(H):
+            row[t] *= scale
+
+
+@kernel
+def fill_transition(count, near, like, smoothing, share, table):
+    """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch.
+
+    What `near_states` wrote of a number, or else `like_states`, says where further rows of each state go.
+    """
     share[:] = np.float32(1e-3)
     for i in range(len(count)):
         row = count[i]
         for s in range(len(row)):
             share[s] += row[s]
     rows_added = smoothing.extra + (_LEAST_ROWS if smoothing.transition > 0.0 else 0.0)
-    each, added = np.float32(smoothing.transition) / total(share), np.float32(rows_added) / total(share)
-    near_rows = np.float32(smoothing.near)
+    added = np.float32(rows_added) / total(share)
     for i in range(len(count)):
         row, to = count[i], table[i]
-        ways = other_ways(total(row) + np.float32(1e-9), total_of_squares(row))
-        rows = each * ways + added
         if len(near) > 0:
-            at = near[i]
-            for s in range(len(row)):
-                to[s] = row[s] + rows * share[s] + near_rows * at[s]
+            at, rows = near[i], np.float32(smoothing.near)
         else:
-            for s in range(len(row)):
-                to[s] = row[s] + rows * share[s]
+            at, rows = like[i], np.float32(smoothing.transition)
+            rows *= other_ways(total(row) + np.float32(1e-9), total_of_squares(row))
+        for s in range(len(row)):
+            to[s] = row[s] + added * share[s] + rows * at[s]
         scale = ONE / total(to)
         for s in range(len(row)):
             to[s] *= scale
@@ -343,7 +375,8 @@ def fill_transition(count, near, smoothing, share, table):
 def fill_cells(count, marginal, normal, share_known, smoothing, table):
     """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell.
 
-    Missing cells are not counted: the codes of a state are those of its known cells.
+    Missing cells are not counted: the codes of a state are those of its known cells. ``normal`` is what `state_normals`
+    wrote, or empty; with it, further codes are near the others.
     """
     K, H = len(count) - 1, count.shape[1]
     known, square, sums = np.zeros(H, np.float32), np.zeros(H, np.float32), np.zeros(H, np.float32)
@@ -352,7 +385,8 @@ def fill_cells(count, marginal, normal, share_known, smoothing, table):
         for s in range(H):
             known[s] += row[s]
             square[s] += row[s] * row[s]
-    each, least = np.float32(smoothing.marginal), np.float32(_LEAST_ROWS if smoothing.marginal > 0.0 else 0.0)
+    each = ZERO if len(normal) > 0 else np.float32(smoothing.marginal)
+    least = np.float32(_LEAST_ROWS if smoothing.marginal > 0.0 else 0.0)
     by_normal = np.float32(smoothing.normal) * share_known
     by_marginal = np.empty(H, np.float32)
     for s in range(H):
@@ -398,9 +432,13 @@ def maximise(nodes, first, last, columns, counts, normals, smoothing, tables):
         normal = cell_table(nodes, normals.cell, k) if smooth and len(normals.cell) > 0 else nothing
         count = transition_table(nodes, counts.transition, k)
         table = transition_table(nodes, tables.transition, k)
-        fill_transition(count, near, smoothing, share[: nodes.n_states[k]], table)
-        marginal = columns.marginal[columns.first[j] : columns.first[j + 1]]
         cells = cell_table(nodes, counts.cell, k)
+        like = nothing
+        if len(near) == 0:
+            like = np.empty(count.shape, np.float32)
+            like_states(count, cells, like)
+        fill_transition(count, near, like, smoothing, share[: nodes.n_states[k]], table)
+        marginal = columns.marginal[columns.first[j] : columns.first[j + 1]]
         fill_cells(cells, marginal, normal, columns.known[j], smoothing, cell_table(nodes, tables.cell, k))
 
 
@@ -450,11 +488,12 @@ def state_normals(count, light, score, spread, edge, wider, normal):
 
 
 @kernel
-def near_states(count, cells, score, near_variance, near):
+def near_states(count, cells, score, near_variance, wider, near):
     """Write where each state's rows would go, were the child's column normal in it: shares of the child's states.
 
     A child's state lies where the mean of its rows' normal scores is. The states' shares are multiplied by the ratio of
-    the state's normal over these places to that of all rows; each state has a row more, of all rows' variance.
+    the state's normal over these places to that of all rows. Each state has a row more, of ``wider`` times the variance
+    within states, but not more than that of all rows.
     """
     Hp, Hk = count.shape
     place, mass, share, log = np.zeros(Hk), np.zeros(Hk), np.zeros(Hk), np.zeros(Hk)
@@ -475,17 +514,24 @@ def near_states(count, cells, score, near_variance, near):
     for t in range(Hk):
         share[t] /= everything
         spread += share[t] * (place[t] - middle) ** 2
+    rows, mean, variance = np.zeros(Hp), np.zeros(Hp), np.zeros(Hp)
+    all_rows, within = 0.0, 0.0
     for s in range(Hp):
-        rows, mean, square = 1e-3, 0.0, 0.0
+        rows[s] = 1e-3
         for t in range(Hk):
-            rows += count[s, t]
-            mean += count[s, t] * place[t]
-            square += count[s, t] * place[t] ** 2
-        mean /= rows
-        variance = (rows * max(square / rows - mean**2, 0.0) + spread) / (rows + 1.0) + near_variance * spread
+            rows[s] += count[s, t]
+            mean[s] += count[s, t] * place[t]
+            variance[s] += count[s, t] * place[t] ** 2
+        mean[s] /= rows[s]
+        variance[s] = max(variance[s] / rows[s] - mean[s] ** 2, 0.0)
+        all_rows += rows[s]
+        within += rows[s] * variance[s]
+    wide = min(wider * within / all_rows, spread)
+    for s in range(Hp):
+        of_state = (rows[s] * variance[s] + wide) / (rows[s] + 1.0) + near_variance * spread
         highest, mass_here = -math.inf, 0.0
         for t in range(Hk):
-            log[t] = 0.5 * ((place[t] - middle) ** 2 / spread - (place[t] - mean) ** 2 / variance)
+            log[t] = 0.5 * ((place[t] - middle) ** 2 / spread - (place[t] - mean[s]) ** 2 / of_state)
             highest = max(highest, log[t])
         for t in range(Hk):
             log[t] = share[t] * math.exp(log[t] - highest)
@@ -509,7 +555,8 @@ def fit_normals(nodes, first, last, columns, counts, smoothing, normals):
             state_normals(count, light, score, spread, edge, smoothing.wider, cell_table(nodes, normals.cell, k))
         if len(normals.transition) > 0 and k > 0:
             pairs = transition_table(nodes, counts.transition, k)
-            near_states(pairs, count, score, _NEAR_VARIANCE, transition_table(nodes, normals.transition, k))
+            near = transition_table(nodes, normals.transition, k)
+            near_states(pairs, count, score, _NEAR_VARIANCE, smoothing.wider, near)
 
 
 @entry

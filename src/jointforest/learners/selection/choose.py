@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -83,26 +84,35 @@ class Task(NamedTuple):
 
     def learn(self, learner: Learner, cells: np.ndarray, ranges: Ranges | None = None) -> Distribution:
         """The model of rows of the table (n, d), which obey its rules."""
-        return self.ruled(self.learn_reduced(learner, cells, ranges))
-
-    def learn_reduced(self, learner: Learner, cells: np.ndarray, ranges: Ranges | None = None) -> Distribution:
-        """The model of rows of the table (n, d) without what its rules determine."""
         seed, reduced = self.seed_of_learners(), self.reduced
         if reduced is None:
             return learn(learner, self.schema, cells, seed, ranges)
         ranges = reduced.ranges_of(self.schema, ranges)
-        return learn(learner, reduced.schema, reduced.of_rows(cells), seed, ranges)
+        return reduced.ruled(learn(learner, reduced.schema, reduced.of_rows(cells), seed, ranges))
 
-    def ruled(self, model: Distribution) -> Distribution:
-        """The model of the table's rows, from one of rows without what its rules determine."""
-        return model if self.reduced is None else self.reduced.ruled(model)
+    def known_cells(self, learn: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """Held-out cells, missing where no row to learn from has the level, or has the cells of a compound together."""
+        held = known_levels(learn, held, np.array([column.is_categorical for column in self.schema.columns]))
+        if self.reduced is not None:
+            of_learn, of_held = self.reduced.of_rows(learn), self.reduced.of_rows(held)
+            for at, members in self.reduced.coordinates.compounds.items():
+                is_new = ~np.isin(of_held[:, at], of_learn[:, at])
+                held[np.ix_(is_new, np.array(members, np.int64))] = np.nan
+        return held
+
+    def asked(self) -> list[int]:
+        """The columns that candidates are asked about: not sums, as answers about many of them would take long."""
+        if self.reduced is None:
+            return list(range(len(self.schema.columns)))
+        return [j for j, source in enumerate(self.reduced.coordinates.sources) if source.is_one]
 
     def pairs(self) -> Pairs | None:
         """What candidates are asked about validation rows; None of one column, or where only the likelihood counts."""
-        schema, cells = self.schema, self.cells
-        if self.reduced is not None:
-            schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
-        return pairs_of(schema, cells, self.seed) if self.objective == "draws" and cells.shape[1] > 1 else None
+        asked = self.asked()
+        if self.objective != "draws" or len(asked) < 2:
+            return None
+        columns = tuple(self.schema.columns[j] for j in asked)
+        return pairs_of(replace(self.schema, columns=columns), self.cells[:, asked], self.seed)
 
     def without_unfit_learners(self) -> Task:
         """The task without learners that would not keep which cells are missing, or a value far from all others."""
@@ -343,23 +353,20 @@ def compare_candidate(candidate: Candidate, task: Task, splits: list[Split], pai
     """Learn a candidate from each split, and validate it."""
     start = time.monotonic()
     schema, seed = task.schema, task.seed_of_learners()
-    is_categorical = np.array([column.is_categorical for column in schema.columns])
     models: list[Distribution] = []
     log_densities, costs = [], []
     is_matched = any(one.is_for_draws for one in task.candidates(task.budget))
     spread = spreads(schema, task.cells)
-    each_answers = []
+    asked, each_answers = task.asked(), []
     for split in splits:
-        reduced = task.learn_reduced(candidate.learner, split.learn)
-        model = task.ruled(reduced)
+        model = task.learn(candidate.learner, split.learn)
         if task.folds or not models:
             models.append(model)
-        held = known_levels(split.learn, split.held, is_categorical)
+        held = task.known_cells(split.learn, split.held)
         log_densities.append(model.log_density(build(schema, held)))
         if pairs is not None:
-            asked = held[some(len(held), FIXED.answered_rows // len(splits), np.random.default_rng(seed))]
-            asked = asked if task.reduced is None else task.reduced.of_rows(asked)
-            each_answers.append(answers(reduced, pairs, asked))
+            rows = held[some(len(held), FIXED.answered_rows // len(splits), np.random.default_rng(seed))]
+            each_answers.append(answers(model.marginalize(asked), pairs, rows[:, asked]))
         if is_matched:
             drawn = sample(model, build(model.schema, n=1), FIXED.matched_rows, seed, False)
             costs.append(matching_costs(schema, drawn, split.held, spread))
@@ -408,10 +415,17 @@ def validation_score(compared: Sequence[Compared], weight: np.ndarray, d: int) -
     return float(members_log_density(table, weight).mean()) / d + of_answers
 
 
+def answers_at_random(compared: Sequence[Compared], weight: np.ndarray) -> float:
+    """Score of a mixture's answers about partners drawn at random; 0 where none were asked for."""
+    found = [one.answers for one in compared if one.answers is not None]
+    return score(found, weight, True) if len(found) == len(compared) else 0.0
+
+
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns, the last of which may be one for draws."""
-    # It gets the largest weight with which draws are nearer to held-out rows and the score falls by `mixture_gain` at
-    # most. The weights of `decide_by_score` are multiplied by the rest.
+    # It gets the weight of the highest score with which draws are nearer to held-out rows. The score may fall by
+    # `mixture_gain`, and that of answers at random by `answers_tolerance`. The others keep the shares of
+    # `decide_by_score` in the rest.
     if not compared[-1].candidate.is_for_draws or len(compared) == 1:
         return decide_by_score(compared, d, may_mix)
     decision = decide_by_score(compared[:-1], d, may_mix)
@@ -424,9 +438,11 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
         return np.concatenate([matched_distances(costs, weight, seed) for costs in each])
 
     least, before = validation_score(compared, without.weight, d), distance(without.weight)
-    for share in FIXED.shares:
-        weight = np.append((1.0 - share) * decision.weight, share)
-        now = validation_score(compared, weight, d)
+    tried = [np.append((1.0 - share) * decision.weight, share) for share in FIXED.shares]
+    fewest = answers_at_random(compared, without.weight) - FIXED.answers_tolerance
+    tried = [weight for weight in tried if answers_at_random(compared, weight) >= fewest]
+    # from the highest score down, so that the distance, which takes longer, is computed as seldom as possible
+    for now, weight in sorted(((validation_score(compared, one, d), one) for one in tried), key=lambda one: -one[0]):
         if now >= least - FIXED.mixture_gain and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
             why = f"draws {nearer:.1%} nearer to validation rows, at a score of {now - least:+.3f}"
@@ -494,7 +510,7 @@ def have_good_draws(compared: Sequence[Compared]) -> np.ndarray:
 def have_good_answers(compared: Sequence[Compared]) -> np.ndarray:
     """Which candidates' answers (K,) about partners drawn at random are as good as the best, but for noise."""
     # a tree may have learned the strongest dependence only
-    found = np.array([0.0 if one.answers is None else score([one.answers], np.ones(1), True) for one in compared])
+    found = np.array([answers_at_random(compared, weight) for weight in np.eye(len(compared))])
     is_good: np.ndarray = found >= found.max() - FIXED.answers_tolerance
     return is_good
 

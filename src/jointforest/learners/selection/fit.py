@@ -90,8 +90,8 @@ def fit(
     from, it is also dropped if a classifier tells its draws from the rows more easily. A mixture must be better by more
     than 0.01.
 
-    In tables of fewer than 3,000 rows, mostly of numbers, hidden trees of factors get as much weight as brings draws
-    nearer to held-out rows, if the score falls by no more than 0.01. With the fast budget, tables of 5,000 rows, of
+    In tables of fewer than 3,000 rows, mostly of numbers, hidden trees of factors are mixed in if this brings draws
+    nearer to held-out rows and the score falls by no more than 0.01. With the fast budget, tables of 5,000 rows, of
     40,000 cells or of 200 columns get hidden trees without a comparison. The winner learns from all rows.
 
     With ``group`` the table has several rows for each subject, and the joint is one of whole histories: see
