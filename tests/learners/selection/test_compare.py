@@ -100,4 +100,7 @@ def test_combinations_that_no_row_to_learn_from_has_are_not_asked_about() -> Non
     found = task.known_cells(table.X[~is_held], table.X[is_held])
     assert np.isnan(found[:, :3]).all() and not np.isnan(found[:, 3]).any()
     np.testing.assert_array_equal(task.known_cells(table.X, table.X), table.X)
+    holes = table.X.copy()
+    holes[::2, 1] = np.nan  # what is known of a combination stays
+    np.testing.assert_array_equal(task.known_cells(table.X, holes), holes)
     assert task.asked() == [0, 1, 2, 3]

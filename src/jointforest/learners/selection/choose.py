@@ -96,7 +96,7 @@ class Task(NamedTuple):
         if self.reduced is not None:
             of_learn, of_held = self.reduced.of_rows(learn), self.reduced.of_rows(held)
             for at, members in self.reduced.coordinates.compounds.items():
-                is_new = ~np.isin(of_held[:, at], of_learn[:, at])
+                is_new = ~np.isnan(of_held[:, at]) & ~np.isin(of_held[:, at], of_learn[:, at])
                 held[np.ix_(is_new, np.array(members, np.int64))] = np.nan
         return held
 
