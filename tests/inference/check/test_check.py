@@ -754,7 +754,8 @@ def test_cells_that_break_a_sum_are_found_with_its_value(kind: str) -> None:
     assert (check.cells_of(r, {name: best})["p_wrong"] < 0.2).all()
     again = check.cells_of(r, {name: str(cell(cells, r, name)["value"])})
     assert cell(again, r, name)["p_wrong"] == 0.0 and again["p_wrong"].sum() > 0.9
-    assert not (jf.HiddenTreeForest(**LEARNER).fit(bills(kind)).joint_.check(bills(kind)).cells["p_wrong"] > 0.5).any()
+    again = jf.HiddenTreeForest(**LEARNER | {"random_state": 1}).fit(bills(kind)).joint_.check(bills(kind))
+    assert not (again.cells["p_wrong"] > 0.5).any()
 
 
 @pytest.mark.parametrize("kind", ["whole", "decimals"])

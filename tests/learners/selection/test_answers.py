@@ -114,5 +114,5 @@ def test_too_wide_answers_lose_to_as_high_a_likelihood() -> None:
     assert have_good_answers(compared).tolist() == [False, True]
     decision = decide(compared, 4, 0)
     assert decision.weight.tolist() == [0.0, 1.0]
-    assert decision.why == "the only candidate whose draws and answers are both nearly as good as the best"
+    assert decision.why == "the only candidate whose answers are nearly as good as the best"
     assert decide([one._replace(answers=None) for one in compared], 4, 0).weight[0] > 0.0

@@ -24,10 +24,10 @@ from .columns import FACTORS, CheckedColumn
 from .partners import explains
 from .texts import edits_between
 
-_MOST = 0.05  # greatest share of rows that break a rule, for each sign: then they are as often genuine as wrong
+_MOST = 0.05  # greatest share of rows that break a rule, for each column but one: then half of them are genuine
 _STEEP = 4.0  # power of the share: half of it makes 16 of 17 exceptions wrong
-_STILL = 1e-3  # probability that a row with a corrected cell breaks another rule
-_LEAST = 50.0  # log densities that are lower than the highest one of a row by more than this are equal
+_BREAKS_ANOTHER = 1e-3  # probability that a row with a corrected cell breaks another rule
+_MOST_DROP = 50.0  # log densities that are lower than the highest one of a row by more than this are equal
 
 
 class Breaks(NamedTuple):
@@ -128,9 +128,9 @@ class BrokenRules:
             if len(X):
                 log_p[:, c] = self._distribution.log_density(build(self._distribution.schema, Y))
             still = np.sum([contradicted(other, schema, Y) for other in self.rules], axis=0)
-            log_p[:, c] += np.log(_STILL) * still
+            log_p[:, c] += np.log(_BREAKS_ANOTHER) * still
         top = np.max(np.where(fits, log_p, -np.inf), axis=1, keepdims=True)
-        log_p = np.maximum(log_p, np.where(top > -np.inf, top, 0.0) - _LEAST)
+        log_p = np.maximum(log_p, np.where(top > -np.inf, top, 0.0) - _MOST_DROP)
         for c, i in enumerate(of):
             decimals = schema.columns[self._places[i]].decimals
             log_p[:, c] += _log_error(self._columns[i], decimals, item[:, i], value[:, c])

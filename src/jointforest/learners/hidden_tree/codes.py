@@ -9,6 +9,7 @@ import numpy as np
 from ...data.discretization.discretizer import Scale, code_table
 from ...data.discretization.learn import gaps_and_far_codes, learn_scale
 from ...data.discretization.restrict import restrict
+from ...data.infer_schema import infer_schema
 from ...data.meaning import Region
 from ...data.ranges import Ranges, complete_table
 from ...data.rules.find import with_rules
@@ -117,9 +118,12 @@ def training_cells(schema: Schema, X: np.ndarray, ranges: Ranges | None) -> tupl
 
     A rule about values that are not known exactly may be broken by any of them, so none is sought there.
     """
-    columns = kernel_columns(schema)
     if ranges is not None:
+        had = (ranges.number >= 0).any(axis=0)
         X, ranges = ranges.without_values(schema, X)
+        known = had & (True if ranges is None else (ranges.number < 0).all(axis=0))
+        schema = _seen_again(schema, X, np.flatnonzero(known).tolist())
+    columns = kernel_columns(schema)
     if ranges is None:
         X = snap(columns, X)
         return with_rules(schema, X), X, None
@@ -128,6 +132,16 @@ def training_cells(schema: Schema, X: np.ndarray, ranges: Ranges | None) -> tupl
     of_ranges = {schema.names[j] for j in np.flatnonzero((ranges.number >= 0).any(axis=0)).tolist()}
     rules = tuple(rule for rule in schema.rules if not of_ranges.intersection(rule.columns))
     return replace(schema, rules=rules), X, ranges
+
+
+def _seen_again(schema: Schema, X: np.ndarray, known: list[int]) -> Schema:
+    """The schema with point masses and ends of columns whose ranges turned out to be values, as if these were given."""
+    columns = list(schema.columns)
+    for j in (j for j in known if columns[j].kind != "datetime"):
+        (seen,) = infer_schema(X[:, [j]], {"x0": columns[j].kind}).columns
+        column = replace(columns[j], step=seen.step, origin=seen.origin, atoms=seen.atoms)
+        columns[j] = replace(column, minimum=seen.minimum, maximum=seen.maximum, lower=seen.lower, upper=seen.upper)
+    return replace(schema, columns=tuple(columns))
 
 
 def match_ranges(schema: Schema, cells: np.ndarray, ranges: Ranges) -> np.ndarray:

@@ -253,14 +253,14 @@ def _pieces(nodes: Nodes, rows: np.ndarray) -> list[np.ndarray]:
 class Smoothing(NamedTuple):
     """Rows added to the counts of each state.
 
-    A state whose rows all have the same code gets nothing. A state whose rows have many codes probably has further
-    codes that no row has shown yet (Witten and Bell 1991). So the rows added grow with the effective number of codes
-    of the state, less one: the number of equally frequent codes that would be as diverse.
+    A state whose rows all have the same code gets next to nothing, except for its normal. A state whose rows have many
+    codes probably has further codes that no row has shown yet (Witten and Bell 1991). So the rows added grow with the
+    effective number of codes of the state, less one: the number of equally frequent codes that would be as diverse.
 
     Attributes
     ----------
     transition : float
-        Rows for each further state of a child, by `em_kernels.like_states`; of a number, ``near`` counts instead.
+        Rows for each further state of a child, by `em_kernels.like_states`, where ``near`` does not count.
     normal : float
         Pseudo-rows of the state's own normal, on the scale of normal scores, and of its own point masses. They are
         multiplied by the state's share of rows outside point masses, and by the column's share of known cells.

@@ -350,18 +350,19 @@ def fit_tree(
             pooled = off_atoms[:, 2].sum() / max(np.maximum(off_atoms[:, 0] - 1, 0).sum(), 1.0)
             leaves = off_atoms, lo[:, slot], hi[:, slot]
             a[:, slot], b[:, slot] = _location_and_scale(*leaves, pooled, step, table, slot, settings)
-        below, above = table.edges[:, slot].tolist()
+        ends = [tuple(table.edges[:, slot].tolist())]
         if is_scaled and settings.bounds == "auto":
-            ends = _ends_of_span(family, off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
-            below, above = max(below, ends[0]), min(above, ends[1])
-        if below > -np.inf or above < np.inf:
-            cut = ((lo[:, slot] < below) & (hi[:, slot] > below)) | ((hi[:, slot] > above) & (lo[:, slot] < above))
-            if cut.any():
-                lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
-                hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
-            if cut.any() and is_scaled:
-                leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
-                a[cut, slot], b[cut, slot] = _location_and_scale(*leaves, pooled, step, table, slot, settings)
+            ends += [
+                _ends_of_span(family, off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
+            ]
+        was = lo[:, slot].copy(), hi[:, slot].copy()
+        for below, above in ends:  # a leaf that lies beyond the span is still cut at the edge
+            lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
+            hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
+        cut = (lo[:, slot] != was[0]) | (hi[:, slot] != was[1])
+        if cut.any() and is_scaled:
+            leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
+            a[cut, slot], b[cut, slot] = _location_and_scale(*leaves, pooled, step, table, slot, settings)
     if not is_scaled:
         a[:], b[:] = 0.0, 0.0
     missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]

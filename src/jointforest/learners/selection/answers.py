@@ -2,8 +2,8 @@
 
 The log-density of rows hardly changes if a little mass lies far away, but the standard deviation of a column does. So
 candidates are also compared by the mean and the standard deviation of a number, given a column on which it depends
-(the score of Dawid and Sebastiani, 1999), and by the probability of a level. Both scores are proper: in the mean, the
-true distribution has the highest one.
+(the score of Dawid and Sebastiani, 1999), and by the log-probability of a level. But for limits to what one row counts,
+both scores are proper: in the mean, the true distribution has the highest one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .constants import FIXED
 
 
 class Pairs(NamedTuple):
-    """What is asked: columns, each given a column on which it depends.
+    """What is asked: columns, each given the column on which it depends most, or one drawn at random.
 
     column, given : integer arrays (q,).
     center, spread : float arrays (q,). Of the column's numbers: the median, and the range of the middle 80 % over that

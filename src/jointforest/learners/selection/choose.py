@@ -123,12 +123,11 @@ class Task(NamedTuple):
         far = next((column.name for column, x in numbers if has_far_values(column, x)), None)
         if far is not None:  # a leaf spreads it over all of its rows, and factors give it to rows of the highest values
             self.tell(
-                "forests, joint trees and trees of factors are no candidates: "
-                f"a value of {far!r} lies far from all others"
+                f"forests, joint trees and trees of factors are excluded: a value of {far!r} lies far from all others"
             )
             return self._replace(with_forests=False, with_factors=False)
         if self.with_forests and self.ranges is None and columns_explain(schema, cells):
-            self.tell("forests and joint trees are no candidates: they would not keep which cells are missing")
+            self.tell("forests and joint trees are excluded: they would not keep which cells are missing")
             return self._replace(with_forests=False)
         return self
 
@@ -415,7 +414,7 @@ def validation_score(compared: Sequence[Compared], weight: np.ndarray, d: int) -
     return float(members_log_density(table, weight).mean()) / d + of_answers
 
 
-def answers_at_random(compared: Sequence[Compared], weight: np.ndarray) -> float:
+def score_of_random_pairs(compared: Sequence[Compared], weight: np.ndarray) -> float:
     """Score of a mixture's answers about partners drawn at random; 0 where none were asked for."""
     found = [one.answers for one in compared if one.answers is not None]
     return score(found, weight, True) if len(found) == len(compared) else 0.0
@@ -439,13 +438,13 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
 
     least, before = validation_score(compared, without.weight, d), distance(without.weight)
     tried = [np.append((1.0 - share) * decision.weight, share) for share in FIXED.shares]
-    fewest = answers_at_random(compared, without.weight) - FIXED.answers_tolerance
-    tried = [weight for weight in tried if answers_at_random(compared, weight) >= fewest]
+    fewest = score_of_random_pairs(compared, without.weight) - FIXED.answers_tolerance
+    tried = [weight for weight in tried if score_of_random_pairs(compared, weight) >= fewest]
     # from the highest score down, so that the distance, which takes longer, is computed as seldom as possible
     for now, weight in sorted(((validation_score(compared, one, d), one) for one in tried), key=lambda one: -one[0]):
         if now >= least - FIXED.mixture_gain and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
-            why = f"draws {nearer:.1%} nearer to validation rows, at a score of {now - least:+.3f}"
+            why = f"draws {nearer:.1%} nearer to validation rows; the score changes by {now - least:+.3f}"
             return Decision(weight, decision.best, _mean_log_density(compared, weight), why)
     return without
 
@@ -463,7 +462,8 @@ def decide_by_score(compared: list[Compared], d: int, may_mix: bool = True) -> D
         return Decision(each[0], 0, np.nan, "the only candidate")
     used = np.flatnonzero(is_good).tolist()
     if len(used) == 1:
-        why = "the only candidate whose draws and answers are both nearly as good as the best"
+        what = "answers are" if has_draws.all() else "draws and answers are both"
+        why = f"the only candidate whose {what} nearly as good as the best"
         if np.count_nonzero(has_draws) == 1:
             other = max(one.told_apart for one in compared[:best] + compared[best + 1 :])
             scores = f"score {compared[best].told_apart:.2f}; next {other:.2f}"
@@ -471,7 +471,7 @@ def decide_by_score(compared: list[Compared], d: int, may_mix: bool = True) -> D
         return Decision(each[best], best, np.nan, why)
     gap = alone[best] - max(alone[k] for k in used if k != best)
     better = f"validation score better by {gap:.3f} than the next"
-    if not has_answers.all():
+    if not has_answers.all() and (has_draws & has_answers).any():
         better += " that was not excluded for its answers"
     if not has_draws.all():
         better += f" whose draws are as hard to tell from the table's (score {compared[best].told_apart:.2f})"
@@ -510,7 +510,7 @@ def have_good_draws(compared: Sequence[Compared]) -> np.ndarray:
 def have_good_answers(compared: Sequence[Compared]) -> np.ndarray:
     """Which candidates' answers (K,) about partners drawn at random are as good as the best, but for noise."""
     # a tree may have learned the strongest dependence only
-    found = np.array([answers_at_random(compared, weight) for weight in np.eye(len(compared))])
+    found = np.array([score_of_random_pairs(compared, weight) for weight in np.eye(len(compared))])
     is_good: np.ndarray = found >= found.max() - FIXED.answers_tolerance
     return is_good
 
