@@ -414,17 +414,10 @@ def validation_score(compared: Sequence[Compared], weight: np.ndarray, d: int) -
     return float(members_log_density(table, weight).mean()) / d + of_answers
 
 
-def score_of_random_pairs(compared: Sequence[Compared], weight: np.ndarray) -> float:
-    """Score of a mixture's answers about partners drawn at random; 0 where none were asked for."""
-    found = [one.answers for one in compared if one.answers is not None]
-    return score(found, weight, True) if len(found) == len(compared) else 0.0
-
-
 def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) -> Decision:
     """The weights of candidates for a table of d columns, the last of which may be one for draws."""
-    # It gets the weight of the highest score with which draws are nearer to held-out rows. The score may fall by
-    # `mixture_gain`, and that of answers at random by `answers_tolerance`. The others keep the shares of
-    # `decide_by_score` in the rest.
+    # It gets the weight of the highest score with which draws are nearer to held-out rows, if the score does not fall.
+    # The others keep the shares of `decide_by_score` in the rest.
     if not compared[-1].candidate.is_for_draws or len(compared) == 1:
         return decide_by_score(compared, d, may_mix)
     decision = decide_by_score(compared[:-1], d, may_mix)
@@ -438,11 +431,9 @@ def decide(compared: list[Compared], d: int, seed: int, may_mix: bool = True) ->
 
     least, before = validation_score(compared, without.weight, d), distance(without.weight)
     tried = [np.append((1.0 - share) * decision.weight, share) for share in FIXED.shares]
-    fewest = score_of_random_pairs(compared, without.weight) - FIXED.answers_tolerance
-    tried = [weight for weight in tried if score_of_random_pairs(compared, weight) >= fewest]
     # from the highest score down, so that the distance, which takes longer, is computed as seldom as possible
     for now, weight in sorted(((validation_score(compared, one, d), one) for one in tried), key=lambda one: -one[0]):
-        if now >= least - FIXED.mixture_gain and is_nearer(after := distance(weight), before):
+        if now >= least and is_nearer(after := distance(weight), before):
             nearer = 1.0 - after.mean() / before.mean()
             why = f"draws {nearer:.1%} nearer to validation rows; the score changes by {now - least:+.3f}"
             return Decision(weight, decision.best, _mean_log_density(compared, weight), why)
@@ -510,7 +501,7 @@ def have_good_draws(compared: Sequence[Compared]) -> np.ndarray:
 def have_good_answers(compared: Sequence[Compared]) -> np.ndarray:
     """Which candidates' answers (K,) about partners drawn at random are as good as the best, but for noise."""
     # a tree may have learned the strongest dependence only
-    found = np.array([score_of_random_pairs(compared, weight) for weight in np.eye(len(compared))])
+    found = np.array([0.0 if one.answers is None else score([one.answers], np.ones(1), True) for one in compared])
     is_good: np.ndarray = found >= found.max() - FIXED.answers_tolerance
     return is_good
 

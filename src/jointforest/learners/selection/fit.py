@@ -91,7 +91,7 @@ def fit(
     than 0.01.
 
     In tables of fewer than 3,000 rows, mostly of numbers, hidden trees of factors are mixed in if this brings draws
-    nearer to held-out rows and the score falls by no more than 0.01. With the fast budget, tables of 5,000 rows, of
+    nearer to held-out rows and the score does not fall. With the fast budget, tables of 5,000 rows, of
     40,000 cells or of 200 columns get hidden trees without a comparison. The winner learns from all rows.
 
     With ``group`` the table has several rows for each subject, and the joint is one of whole histories: see
