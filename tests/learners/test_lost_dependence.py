@@ -207,8 +207,8 @@ def test_threads_change_nothing() -> None:
 
 
 def test_cuts() -> None:
-    heap = np.r_[np.arange(10.0), np.full(90, 10.0)]
-    assert [int((np.searchsorted(_ends_of_classes(heap, 8), heap) == k).sum()) for k in range(2)] == [10, 90]
+    common = np.r_[np.arange(10.0), np.full(90, 10.0)]
+    assert [int((np.searchsorted(_ends_of_classes(common, 8), common) == k).sum()) for k in range(2)] == [10, 90]
     assert np.bincount(np.searchsorted(_ends_of_classes(np.arange(80.0), 8), np.arange(80.0))).tolist() == [10] * 8
     assert len(_ends_of_classes(np.full(5, np.nan), 8)) == 0
     assert len(np.unique(np.searchsorted(_ends_of_classes(np.full(5, 3.0), 8), np.full(5, 3.0)))) == 1

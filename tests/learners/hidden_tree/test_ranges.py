@@ -414,3 +414,18 @@ def test_dependence_below_one_limit_is_kept():
         for of in (joint, of_values)
     ]
     assert found[0] == pytest.approx(found[1], abs=0.09)
+
+
+@pytest.mark.parametrize(("step", "half"), [(1.0, 0.4), (0.1, 0.04), (0.01, 0.004), (5.0, 1.0)])
+def test_ranges_of_one_value_are_values_to_every_learner(step: float, half: float) -> None:
+    rng = np.random.default_rng(0)
+    x = (step * np.maximum(rng.integers(-20, 60, 200), 0)).round(2)  # with a point mass and a hard end
+    ranges = [jf.between(v - half, v + half) if i % 3 else v for i, v in enumerate(x.tolist())]
+    other = rng.normal(size=200)
+    values, held = (pd.DataFrame({"x": of, "other": other}) for of in (x, pd.Series(ranges, dtype=object)))
+    for learner in (
+        jf.AdversarialForest(5, random_state=0),
+        jf.HiddenTreeForest(n_states=8, max_iter=2, random_state=0),
+    ):
+        one, same = (learner.fit(frame).joint_.log_density(values) for frame in (values, held))
+        np.testing.assert_array_equal(one, same)

@@ -355,14 +355,15 @@ def fit_tree(
             ends += [
                 _ends_of_span(family, off_atoms, a[:, slot], b[:, slot], lo[:, slot], hi[:, slot], step, table, slot)
             ]
-        was = lo[:, slot].copy(), hi[:, slot].copy()
-        for below, above in ends:  # a leaf that lies beyond the span is still cut at the edge
-            lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
-            hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
-        cut = (lo[:, slot] != was[0]) | (hi[:, slot] != was[1])
-        if cut.any() and is_scaled:
-            leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
-            a[cut, slot], b[cut, slot] = _location_and_scale(*leaves, pooled, step, table, slot, settings)
+        if np.isfinite(ends).any():
+            was = lo[:, slot].copy(), hi[:, slot].copy()
+            for below, above in ends:  # a leaf that lies beyond the span is still cut at the edge
+                lo[:, slot] = np.where(hi[:, slot] > below, np.maximum(lo[:, slot], below), lo[:, slot])
+                hi[:, slot] = np.where(lo[:, slot] < above, np.minimum(hi[:, slot], above), hi[:, slot])
+            cut = (lo[:, slot] != was[0]) | (hi[:, slot] != was[1])
+            if cut.any() and is_scaled:
+                leaves = off_atoms[cut], lo[cut, slot], hi[cut, slot]
+                a[cut, slot], b[cut, slot] = _location_and_scale(*leaves, pooled, step, table, slot, settings)
     if not is_scaled:
         a[:], b[:] = 0.0, 0.0
     missing_rate = sums.missing / np.where(sums.size > 0, sums.size, 1.0)[:, None]
