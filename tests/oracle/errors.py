@@ -48,7 +48,7 @@ def expected_beyond(cells: list[float], value: float, step: float) -> float:
     return min(expected / max(cells.count(value), 1), 1.0)
 
 
-def swapped(gains: list[float], n_rows: int, is_learned: bool) -> list[float]:
+def swapped(gains: list[float], n_rows: int, is_learned: bool, same: int = 0) -> list[float]:
     """p(swapped) of each row from the gains of its log density, one row at a time."""
     gains = [min(max(gain, -50.0), 50.0) for gain in gains]
     if not is_learned:
@@ -57,17 +57,27 @@ def swapped(gains: list[float], n_rows: int, is_learned: bool) -> list[float]:
             p = [share * math.exp(g) / (share * math.exp(g) + 1.0 - share) for g in gains]
             share = (sum(p) + 1.0) / (n_rows + 100.0)
         return p
-    near = 0.5 * sum(abs(g) < 1.0 for g in gains)
-    genuine = 1.0 + near
+    best, factor = -math.inf, 1.0
+    for tried in (0.3 + 0.05 * k for k in range(15)):
+        for share in (0.0, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15):
+            fit = -0.5 * ((1.0 - tried) / 0.1) ** 2
+            for g in (g for g in gains if abs(g) < 8.0):
+                rise = 1.0 / (1.0 + math.exp(tried * abs(g)))  # of a genuine row
+                of_gain = (1.0 - share) * rise + share * (1.0 - rise)
+                fit += math.log(of_gain if g > 0.0 else 1.0 - of_gain)
+            if fit > best:
+                best, factor = fit, tried
+    near = 0.5 * (sum(abs(g) < 1.0 for g in gains) + same)
+    genuine = factor + near
     denser = [g for g in gains if g > 0.0]
-    n, mean = len(denser) - genuine, 2.0
+    n, mean = len(denser) - genuine / factor, 2.0
     if n <= 0.0 or n < 3.0 * math.sqrt(near) or len(denser) > 0.15 * n_rows:
         return [0.0] * len(gains)
     p_of: dict[float, float] = {}
     for _ in range(30):
         for g in denser:
             other = n / mean * math.exp(-g / mean)
-            p_of[g] = other / (other + genuine * math.exp(-g))
+            p_of[g] = other / (other + genuine * math.exp(-factor * g))
         n = sum(p_of[g] for g in denser)
         mean = max(sum(p_of[g] * g for g in denser) / n, 1.5)
     return [p_of.get(g, 0.0) for g in gains]

@@ -27,6 +27,7 @@ from .texts import edits_between
 _MOST = 0.05  # greatest share of rows that break a rule, for each column but one: then half of them are genuine
 _STEEP = 4.0  # power of the share: half of it makes 16 of 17 exceptions wrong
 _BREAKS_ANOTHER = 1e-3  # probability that a row with a corrected cell breaks another rule
+_TRUST = 0.5  # power of densities: a cell that the others give counts twice in them, and few rows exaggerate
 _MOST_DROP = 50.0  # log densities that are lower than the highest one of a row by more than this are equal
 
 
@@ -126,7 +127,7 @@ class BrokenRules:
             Y[:, j] = snapped(schema.columns[j], _solved(rule, schema, X, j)) if isinstance(rule, Equation) else np.nan
             fits[:, c], value[:, c] = ~contradicted(rule, schema, Y) & ~is_right[i], Y[:, j]
             if len(X):
-                log_p[:, c] = self._distribution.log_density(build(self._distribution.schema, Y))
+                log_p[:, c] = (_TRUST if isinstance(rule, Equation) else 1.0) * self._distribution.log_density(build(self._distribution.schema, Y))
             still = np.sum([contradicted(other, schema, Y) for other in self.rules], axis=0)
             log_p[:, c] += np.log(_BREAKS_ANOTHER) * still
         top = np.max(np.where(fits, log_p, -np.inf), axis=1, keepdims=True)

@@ -26,6 +26,7 @@ _CLEAR = 3.0  # standard deviations by which the number of rows that are denser 
 _LEAST_MEAN = 1.5  # least mean gain of swapped rows: that of genuine rows is 1
 _UNLIKELY = 8.0  # rows whose two cells would be less likely by more than this after a swap, each alone, are not asked
 _MOST = 50.0  # greatest change of the log density that counts
+_DOUBT = 0.1  # standard deviation of the factor by which gains count, which is about 1: see `_factor_of_gains`
 
 
 class Swaps(NamedTuple):
@@ -52,8 +53,9 @@ def find_swaps(
     before = np.full(n, np.nan)
     for a, b in zip(range(m - 1), range(1, m), strict=True):
         of_a, of_b = _exchanged(columns[a], columns[b]), _exchanged(columns[b], columns[a])
-        rows = np.flatnonzero(~np.isnan(of_a) & ~np.isnan(of_b))
-        rows = rows[of_a[rows] != columns[b].number[columns[b].item[rows]]]
+        both = np.flatnonzero(~np.isnan(of_a) & ~np.isnan(of_b))
+        in_b = columns[b].number[columns[b].item[both]]
+        rows = both[of_a[both] != in_b]
         if not len(rows):
             continue
         likelier = columns[a].log_marginal(of_b[rows]) + columns[b].log_marginal(of_a[rows])
@@ -69,7 +71,8 @@ def find_swaps(
         with np.errstate(invalid="ignore"):
             gain = _log_density(distribution, Y, places, columns, rows, {a, b}) - before[rows]
         gain[before[rows] == -np.inf] = -_MOST  # impossible by an enforced rule, which `rules` is for
-        swapped = _p_swapped(np.nan_to_num(gain, nan=-_MOST), n_rows, is_learned)
+        n_same = _rows_of_same(of_a[both], in_b)
+        swapped = _p_swapped(np.nan_to_num(gain, nan=-_MOST), n_rows, n_same, is_learned)
         for j, other in ((a, b), (b, a)):
             likelier = swapped > p[rows, j]
             p[rows[likelier], j], neighbour[rows[likelier], j] = swapped[likelier], other
@@ -99,6 +102,15 @@ def _exchanged(column: CheckedColumn, other: CheckedColumn) -> np.ndarray:
     return np.append(numbers, np.nan)[column.item]
 
 
+def _rows_of_same(a: np.ndarray, b: np.ndarray) -> int:
+    """The number of rows with the same value in both cells. A value that mostly occurs in both, such as 0, counts at
+    most as often as it occurs in one of them."""
+    value, rows = np.unique(a[a == b], return_counts=True)
+    alone = np.sort(np.concatenate([a[a != b], b[a != b]]))
+    alone_rows = np.searchsorted(alone, value, side="right") - np.searchsorted(alone, value)
+    return int(np.minimum(rows, alone_rows).sum())
+
+
 def _log_density(
     distribution: Distribution,
     X: np.ndarray,
@@ -115,13 +127,14 @@ def _log_density(
     return out
 
 
-def _p_swapped(gain: np.ndarray, n_rows: int, is_learned: bool) -> np.ndarray:
+def _p_swapped(gain: np.ndarray, n_rows: int, n_same: int, is_learned: bool) -> np.ndarray:
     """Probability that the two cells of each row are swapped, (r,), from the gains of its log density by a swap. Of
-    ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap."""
+    ``n_rows`` rows with two such cells, those that are not among the r have no chance of a swap. In ``n_same`` other
+    rows the cells are the same."""
     # If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
     # learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain
-    # above 0 is needed: it falls as exp(-gain), from its value near 0. What is more is a second mode, of swapped rows,
-    # whose gains are taken to be exponential.
+    # above 0 is needed: it falls as exp(-gain), from its value near 0, where rows with the same cells are too. What is
+    # more is a second mode, of swapped rows, whose gains are taken to be exponential.
     gain, p = np.clip(gain, -_MOST, _MOST), np.zeros(len(gain))
     if not is_learned:
         share = _START
@@ -129,16 +142,31 @@ def _p_swapped(gain: np.ndarray, n_rows: int, is_learned: bool) -> np.ndarray:
             p = share / (share + (1.0 - share) * np.exp(-gain))
             share = (p.sum() + _START * _PSEUDO) / (n_rows + _PSEUDO)
         return p
-    denser = gain > 0.0
-    of, near = gain[denser], 0.5 * (np.abs(gain) < _NEAR).sum()
-    genuine = near + 1.0
-    n, mean, q = len(of) - genuine, 2.0, np.zeros(len(of))
+    denser, factor = gain > 0.0, _factor_of_gains(gain)
+    of, near = gain[denser], 0.5 * ((np.abs(gain) < _NEAR).sum() + n_same)
+    genuine = near + factor
+    n, mean, q = len(of) - genuine / factor, 2.0, np.zeros(len(of))
     if n <= 0.0 or n < _CLEAR * np.sqrt(near) or len(of) > _EXCHANGEABLE * n_rows:
         return p
     for _ in range(_ROUNDS):
         swapped = n / mean * np.exp(-of / mean)
-        q = swapped / (swapped + genuine * np.exp(-of))
+        q = swapped / (swapped + genuine * np.exp(-factor * of))
         n = q.sum()
         mean = max(float(q @ of / n), _LEAST_MEAN)
     p[denser] = q
     return p
+
+
+def _factor_of_gains(gain: np.ndarray) -> float:
+    """The factor, from 0.3 to 1, of gains (r,) with which gains and losses of the same size are as frequent as they
+    should be."""
+    # In rows that are drawn from a distribution, gains of size g are exp(-g) times as frequent as losses. The joint of
+    # a small table exaggerates: its gains follow this law after multiplication by the factor. In the rows that are
+    # swapped, gains and losses are exchanged. Large losses tell nothing, because most such rows are not asked.
+    gain = gain[np.abs(gain) < _UNLIKELY]
+    factor = np.linspace(0.3, 1.0, 15)[:, None]
+    fits = np.full((15, 1), -np.inf)
+    for share in (0.0, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15):
+        p = share + (1.0 - 2.0 * share) / (1.0 + np.exp(factor * gain))
+        fits = np.maximum(fits, np.log(p).sum(axis=1, keepdims=True))
+    return float(factor[(fits - 0.5 * ((1.0 - factor) / _DOUBT) ** 2).argmax(), 0])
