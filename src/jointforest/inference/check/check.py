@@ -29,7 +29,7 @@ from .partners import (
     joined_partners,
 )
 from .relations import Broken, Relations
-from .rules import BrokenRules
+from .rules import BrokenRules, RowsOfRule
 from .swaps import Swaps
 from .texts import WAYS
 
@@ -201,7 +201,9 @@ class ErrorModel:
     partners : list of Partners. For each column, the other columns that predict it best.
     swaps : Swaps. The swaps of neighbouring columns.
     rules, breaks : BrokenRules, Breaks. The rules of numbers, and which of them each row breaks.
-    relations, broken : Relations, Broken. The relations between columns, and which of them each row breaks.
+    relations, broken : Relations, Broken. The relations between columns, and which of them each row breaks. ``broken``
+        also has the orders.
+    alone : float array (n, d). Probability that a cell is wrong, without the rules and relations that its row breaks.
     key, source : int or None. The columns that name the entity of each row, and the source that reports it.
     votes : dict of int to Votes. The votes on the columns that the entity determines.
     """
@@ -215,7 +217,7 @@ class ErrorModel:
         key: int | None = None,
     ) -> None:
         self.columns, self._joint, self.swaps, self.rules = list(columns), joint, swaps, rules
-        self.breaks = rules.breaks(np.column_stack([c.item for c in columns]), np.zeros(len(columns), bool), True)
+        rows_of_rules = rules.broken(np.column_stack([c.item for c in columns]), np.zeros(len(columns), bool), True)
         self.n = len(columns[0].item)
         self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
@@ -235,11 +237,13 @@ class ErrorModel:
         self._vote()
         n = self.n
         self.relations = Relations(columns)
-        self.broken = self._broken(self.relations.code)
+        self.alone = np.zeros((n, len(columns)))
+        self._explain(self.relations.code, rows_of_rules)
         self.posterior = [_Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
         for j, votes in self.votes.items():
             p_wrong = np.where(self.columns[j].item >= 0, 1.0 - votes.seen, votes.probability)
             self.posterior[j] = _Posterior(p_wrong, votes.best, votes.probability, np.full(n, RANDOM))
+            self.alone[:, j] = p_wrong
         self._weight: dict[int, np.ndarray] = {}
         self._kept_counts: dict[int, list[Counts]] = {}
         self._is_value = [c.genuine for c in columns]
@@ -247,7 +251,8 @@ class ErrorModel:
             before = [of.p_wrong for of in self.posterior]
             self._round(is_first=k == 0)
             moved = [np.abs(of.p_wrong - old).mean() for of, old in zip(self.posterior, before, strict=True)]
-            if max(moved) < _STILL:
+            self._explain(self.relations.code, rows_of_rules)
+            if max(moved) < _STILL and not (k == 0 and self.broken.p.any()):
                 break
 
     def is_structural(self, j: int) -> bool:
@@ -306,8 +311,8 @@ class ErrorModel:
         for j, i in right.items():
             one.item[0, j] = i
         codes = [self.relations.codes(j, one.item[:, j]) for j in range(d)]
-        one.breaks = self.rules.breaks(one.item, one.is_right)
-        one.broken = one._broken(np.column_stack(codes))
+        one.alone = np.where(one.is_right, 0.0, self.alone[[r]])
+        one._explain(np.column_stack(codes), self.rules.broken(one.item, one.is_right))
         one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
         for j, i in right.items():
             k = int(self.swaps.neighbour[r, j])
@@ -361,10 +366,12 @@ class ErrorModel:
             )
         return found
 
-    def _broken(self, code: np.ndarray) -> Broken:
-        """The relations that rows break, and the rules that give no value; ``code`` (n, d) as `Relations.broken`."""
-        found, p = self.relations.broken(code, self.is_right), np.where(self.breaks.item < 0, self.breaks.p, 0.0)
-        return Broken(np.maximum(found.p, p), np.where(p > found.p, -1, found.relation))
+    def _explain(self, code: np.ndarray, rows_of_rules: Sequence[RowsOfRule]) -> None:
+        """Set ``breaks`` and ``broken``, by what is known of each cell alone; ``code`` as `Relations.broken`."""
+        self.breaks = self.rules.breaks(rows_of_rules, self.alone)
+        found = self.relations.broken(code, self.is_right, self.alone)
+        p = np.where(self.breaks.item < 0, self.breaks.p, 0.0)
+        self.broken = Broken(np.maximum(found.p, p), np.where(p > found.p, -1, found.relation))
 
     def _code_of(self, j: int, i: int, r: int) -> int:
         """Value i of column j, which is not that of row r or is, for use as a partner: see `codes_of_partner`."""
@@ -583,7 +590,8 @@ class ErrorModel:
         rows = np.flatnonzero(self.broken.p[:, j])
         other = np.where((values >= 0) & (values != column.item[:, None]), p, 0.0)[rows]
         other /= np.maximum(1.0 - column.has_mass * p[rows, :1], _SMALLEST)
-        moved = self.broken.p[rows, j] * score[rows, 0]
+        self.alone[:, j] = 1.0 - (1.0 - p_wrong) * (1.0 - self.swaps.p[:, j])
+        moved = self.broken.p[rows, j] * np.minimum(score[rows, 0], 1.0 - p_wrong[rows])
         score[rows] += moved[:, None] * other
         score[rows, 0] -= moved
         kind[rows[moved > p_wrong[rows]]] = RANDOM

@@ -121,9 +121,9 @@ class Relations:
         share = (float(own[is_forbidden].sum()) + _PSEUDO) / forbidden if forbidden >= _FORBIDDEN * n else 1.0
         return rows, of, is_forbidden & (rows > 0.0), min(share, 1.0)
 
-    def broken(self, code: np.ndarray, is_right: np.ndarray) -> Broken:
-        """The relations that rows break. ``code`` (n, d) has their codes, and ``is_right`` (d,) the columns whose cells
-        are known to be right."""
+    def broken(self, code: np.ndarray, is_right: np.ndarray, p_wrong: np.ndarray) -> Broken:
+        """The relations that rows break. ``code`` (n, d) has their codes, ``is_right`` (d,) the columns whose cells
+        are known to be right, and ``p_wrong`` (n, d) is the probability that a cell is wrong for other reasons."""
         p, which = np.zeros(code.shape), np.full(code.shape, -1)
         strength, rows_of = np.zeros(code.shape), []
         for of in self.found:
@@ -133,12 +133,13 @@ class Relations:
                 strength[rows_of[-1], j] += h[rows_of[-1]]
         for k, (of, rows) in enumerate(zip(self.found, rows_of, strict=True)):
             at = code[rows, of.a], code[rows, of.b]
-            # A cell is likelier wrong if it breaks more relations, if its column has more errors, and if the other cell
-            # determines its value.
+            # A cell is likelier wrong if it breaks more relations, if its column has more errors, if the other cell
+            # determines its value, and if it is wrong for other reasons.
             pure = of.rows[:, at[1]].max(axis=0), of.rows[at[0]].max(axis=1)
             total = of.of_b[at[1]], of.of_a[at[0]]
             score = [
                 ~is_right[j] * self.rate[j] * strength[rows, j] ** 2 * pure[i] / np.maximum(total[i], 1.0)
+                / np.maximum(1.0 - p_wrong[rows, j], 1e-6)
                 for i, j in enumerate((of.a, of.b))
             ]
             for i, j in enumerate((of.a, of.b)):

@@ -28,6 +28,7 @@ _MOST = 0.05  # greatest share of rows that break a rule, for each column but on
 _STEEP = 4.0  # power of the share: half of it makes 16 of 17 exceptions wrong
 _BREAKS_ANOTHER = 1e-3  # probability that a row with a corrected cell breaks another rule
 _TRUST = 0.5  # power of densities: a cell that the others give counts twice in them, and few rows exaggerate
+_LEAST = 1e-6  # least probability that a cell is right, for other reasons than rules
 _MOST_DROP = 50.0  # log densities that are lower than the highest one of a row by more than this are equal
 
 
@@ -42,6 +43,22 @@ class Breaks(NamedTuple):
     p: np.ndarray
     item: np.ndarray
     rule: np.ndarray
+
+
+class RowsOfRule(NamedTuple):
+    """The r rows that break a rule of c columns.
+
+    rule : int. An index into `BrokenRules.rules`.
+    rows : int array (r,), columns : list of c int.
+    score : float array (r, c). Log-probability, up to a constant of the row, that this cell alone is wrong.
+    item : int array (r, c). The value that the rule gives, as `CheckedColumn.item`; -1 if it gives none.
+    """
+
+    rule: int
+    rows: np.ndarray
+    columns: list[int]
+    score: np.ndarray
+    item: np.ndarray
 
 
 class BrokenRules:
@@ -81,33 +98,41 @@ class BrokenRules:
         rule = self.rules[k]
         return f"breaks {replace(rule, tolerance=0.0) if isinstance(rule, Equation) else rule}"
 
-    def breaks(self, item: np.ndarray, is_right: np.ndarray, may_add: bool = False) -> Breaks:
-        """The rules that rows break, whose cells have the values ``item`` (n, m). ``is_right`` (m,) says which columns
-        are known to be right, and ``may_add`` whether values that no cell has are added to the columns."""
-        (n, m), schema = item.shape, self._schema
+    def broken(self, item: np.ndarray, is_right: np.ndarray, may_add: bool = False) -> list[RowsOfRule]:
+        """The rows that break each rule, whose cells have the values ``item`` (n, m). ``is_right`` (m,) says which
+        columns are known to be right, and ``may_add`` whether values that no cell has are added to the columns."""
+        n, schema, found = len(item), self._schema, []
         X = np.full((n, len(schema.columns)), np.nan)
         for i, j in enumerate(self._places):
             X[:, j] = np.append(self._columns[i].number, np.nan)[item[:, i]]
         wrong = np.array([contradicted(rule, schema, X) for rule in self.rules], bool).reshape(-1, n)
         in_sum = wrong[[isinstance(rule, Equation) for rule in self.rules]].any(axis=0)
-        p, number, which = np.zeros((n, m)), np.full((n, m), np.nan), np.full((n, m), -1)
         for k, rule in enumerate(self.rules):
             rows = np.flatnonzero(wrong[k] & (isinstance(rule, Equation) | ~in_sum))
             of = [self._places.index(schema.index(name)) for name in rule.columns]
             score, value = self._corrected(rule, of, X[rows], item[rows], is_right)
             has = score.max(axis=1, initial=-np.inf) > -np.inf
             rows, score, value = rows[has], score[has], value[has]
-            share = np.exp(score - score.max(axis=1, initial=-np.inf, keepdims=True))
+            items = np.full(value.shape, -1)
+            for c, i in enumerate(of):
+                known = ~np.isnan(value[:, c])
+                items[known, c] = self._columns[i].items_of(value[known, c], may_add)
+            if len(rows):
+                found.append(RowsOfRule(k, rows, of, score, items))
+        return found
+
+    def breaks(self, found: Sequence[RowsOfRule], p_wrong: np.ndarray) -> Breaks:
+        """The rules that rows break. ``p_wrong`` (n, m) is the probability that a cell is wrong for other reasons."""
+        p, items, which = np.zeros(p_wrong.shape), np.full(p_wrong.shape, -1), np.full(p_wrong.shape, -1)
+        for k, rows, of, score, item in found:
+            # If one cell alone is wrong, the others are right.
+            log_p = score - np.log(np.maximum(1.0 - p_wrong[rows][:, of], _LEAST))
+            share = np.exp(log_p - log_p.max(axis=1, keepdims=True))
             share *= self.p[k] / share.sum(axis=1, keepdims=True)
             for c, i in enumerate(of):
                 more = share[:, c] > p[rows, i]
                 at = rows[more], i
-                p[at], number[at], which[at] = share[more, c], value[more, c], k
-        items = np.full((n, m), -1)
-        for i in range(m):
-            has = np.flatnonzero(~np.isnan(number[:, i]))
-            if len(has):
-                items[has, i] = self._columns[i].items_of(number[has, i], may_add)
+                p[at], items[at], which[at] = share[more, c], item[more, c], k
         return Breaks(p, items, which)
 
     def _corrected(
