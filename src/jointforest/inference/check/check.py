@@ -245,6 +245,7 @@ class ErrorModel:
             self.posterior[j] = _Posterior(p_wrong, votes.best, votes.probability, np.full(n, RANDOM))
             self.alone[:, j] = p_wrong
         self._weight: dict[int, np.ndarray] = {}
+        self._support: dict[tuple[int, int], np.ndarray] = {}
         self._kept_counts: dict[int, list[Counts]] = {}
         self._is_value = [c.genuine for c in columns]
         for k in range(_ROUNDS if n else 0):
@@ -288,6 +289,7 @@ class ErrorModel:
         for column, found in zip(self.columns, self.posterior, strict=True):
             column.weigh(1.0 - found.p_wrong)
         counts = [self._counts(j) for j in range(len(self.columns))]
+        self._support = self._supports(counts)
         wanted = [self._candidates(j, counts[j]) for j in range(len(self.columns))]
         joint = self._ask_joint(self.item, [self._likelihood(j) for j in range(len(self.columns))], wanted)
         wrong = {}
@@ -344,6 +346,7 @@ class ErrorModel:
                     seen[0, j] = 0
                     tables[j][0] = np.eye(column.n_codes)[column.code[right[j]]]
             one.posterior.append(found)
+        one._support = one._supports(counts)
         joint = one._ask_joint(seen, tables, wanted)
         for j in set(range(d)) - set(right) - set(self.votes):
             found, _ = one._column(j, wanted[j], joint[j], counts[j], float(self.rate.mean()), steps=0)
@@ -542,13 +545,57 @@ class ErrorModel:
             new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
         expected, prior = ([], []) if is_function else ([of_joint], [10.0])
         if is_counted:
-            expected += [of.at(values, new) for of in counts[int(is_function) :]]
+            every = [of.at(values, new) for of in counts] if not is_function else []
+            expected += every or self._by_partners(j, values, new, counts)
             prior += [1.0] * (len(expected) - len(prior))
         if column.is_levels:
             expected, prior = [*expected, new], [*prior, 0.1]
         elif not is_counted:
             expected, prior = [*expected, marginal[values]], [*prior, 1.0]
         return np.stack(expected), np.array(prior)
+
+    def _by_partners(
+        self, j: int, values: np.ndarray, new: np.ndarray, counts: Sequence[Counts]
+    ) -> list[np.ndarray]:
+        """The predictions of near-functions, (n, C) for each partner, whose cells may be wrong too."""
+        everywhere, partners = counts[0].at(values, new), counts[1:]
+        guess = np.column_stack([of.guess() for of in partners])
+        wrong = np.column_stack([self._wrong_partner(j, columns) for columns in self.partners[j].columns])
+        single = np.array([len(columns) == 1 for columns in self.partners[j].columns])
+        out = []
+        for k, of in enumerate(partners):
+            # Several partners that predict the same value are all wrong if it is not the truth.
+            agree = (guess == guess[:, [k]]) & single
+            e = np.where(agree.any(axis=1), np.prod(wrong, axis=1, where=agree), wrong[:, k])[:, None]
+            out.append((1.0 - e) * of.at(values, new) + e * everywhere)
+        return out
+
+    def _wrong_partner(self, j: int, columns: Sequence[int]) -> np.ndarray:
+        """Probability that one of the partners' cells is wrong, (n,), without what the cell of column j says of it."""
+        right = np.ones(self.n)
+        for i in columns:
+            e = self._random_rate(i, j)
+            odds = e / (1.0 - e) * np.prod([of for (a, k), of in self._support.items() if a == i and k != j], axis=0)
+            right *= 1.0 - np.where(self.alone[:, i] > 0.5, self.alone[:, i], odds / (1.0 + odds))
+        return 1.0 - right
+
+    def _random_rate(self, i: int, j: int) -> float:
+        """The share of random values in column i or j, whichever has more: other errors rarely make a level of it."""
+        return max(float(self.rate[k] * self.share[k][-2]) for k in (i, j))
+
+    def _supports(self, counts: Sequence[Sequence[Counts]]) -> dict[tuple[int, int], np.ndarray]:
+        """For each partner i and the column k that it determines, (n,): how much more probable the cell of k is if the
+        cell of i is wrong than if it is right."""
+        out, pooled = {}, float(self.rate.mean())
+        for k, (everywhere, *partners) in enumerate(counts):
+            for of, columns in zip(partners, self.partners[k].columns, strict=True):
+                if self._is_predicted(k, pooled) and len(columns) == 1:
+                    seen = everywhere.item[:, None]
+                    shares, given = everywhere.at(seen)[:, 0], of.at(seen)[:, 0]
+                    e = self._random_rate(k, columns[0])
+                    ratio = shares / np.maximum((1.0 - e) * given + e * shares, _SMALLEST)
+                    out[columns[0], k] = np.where((seen[:, 0] >= 0) & (of.group >= 0), ratio, 1.0)
+        return out
 
     def _is_predicted(self, j: int, pooled: float) -> bool:
         """Whether a near-function predicts a column; for ``pooled`` see `_column`."""

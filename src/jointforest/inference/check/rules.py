@@ -126,7 +126,8 @@ class BrokenRules:
         p, items, which = np.zeros(p_wrong.shape), np.full(p_wrong.shape, -1), np.full(p_wrong.shape, -1)
         for k, rows, of, score, item in found:
             # If one cell alone is wrong, the others are right.
-            log_p = score - np.log(np.maximum(1.0 - p_wrong[rows][:, of], _LEAST))
+            odds = np.clip(p_wrong[rows][:, of], _LEAST, 1.0 - _LEAST)
+            log_p = score - np.log1p(-odds) + (np.log(odds) if isinstance(self.rules[k], Order) else 0.0)
             share = np.exp(log_p - log_p.max(axis=1, keepdims=True))
             share *= self.p[k] / share.sum(axis=1, keepdims=True)
             for c, i in enumerate(of):
@@ -151,15 +152,17 @@ class BrokenRules:
             Y, j = X.copy(), self._places[i]
             Y[:, j] = snapped(schema.columns[j], _solved(rule, schema, X, j)) if isinstance(rule, Equation) else np.nan
             fits[:, c], value[:, c] = ~contradicted(rule, schema, Y) & ~is_right[i], Y[:, j]
-            if len(X):
-                log_p[:, c] = (_TRUST if isinstance(rule, Equation) else 1.0) * self._distribution.log_density(build(self._distribution.schema, Y))
+            if len(X) and isinstance(rule, Equation):
+                log_p[:, c] = _TRUST * self._distribution.log_density(build(self._distribution.schema, Y))
+            elif len(X): log_p[:, c] = 0.0
             still = np.sum([contradicted(other, schema, Y) for other in self.rules], axis=0)
             log_p[:, c] += np.log(_BREAKS_ANOTHER) * still
         top = np.max(np.where(fits, log_p, -np.inf), axis=1, keepdims=True)
         log_p = np.maximum(log_p, np.where(top > -np.inf, top, 0.0) - _MOST_DROP)
         for c, i in enumerate(of):
             decimals = schema.columns[self._places[i]].decimals
-            log_p[:, c] += _log_error(self._columns[i], decimals, item[:, i], value[:, c])
+            if isinstance(rule, Equation):
+                log_p[:, c] += _log_error(self._columns[i], decimals, item[:, i], value[:, c])
         return np.where(fits, log_p, -np.inf), value
 
 
