@@ -238,6 +238,7 @@ class ErrorModel:
         n = self.n
         self.relations = Relations(columns)
         self.alone = np.zeros((n, len(columns)))
+        self._odd = np.zeros((n, len(columns)))  # probability of an error that is no random value of the column
         self._explain(self.relations.code, rows_of_rules)
         self.posterior = [_Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
         for j, votes in self.votes.items():
@@ -313,7 +314,7 @@ class ErrorModel:
         for j, i in right.items():
             one.item[0, j] = i
         codes = [self.relations.codes(j, one.item[:, j]) for j in range(d)]
-        one.alone = np.where(one.is_right, 0.0, self.alone[[r]])
+        one.alone, one._odd = (np.where(one.is_right, 0.0, of[[r]]) for of in (self.alone, self._odd))
         one._explain(np.column_stack(codes), self.rules.broken(one.item, one.is_right))
         one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
         for j, i in right.items():
@@ -500,10 +501,13 @@ class ErrorModel:
         F[-2], F[-1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
         errors = np.zeros(len(column.kinds))
-        has_learned_errors = self._is_contaminated[j] and not self._is_predicted(j, pooled)
+        is_function = self._is_predicted(j, pooled)
+        has_learned_errors = self._is_contaminated[j] and not is_function
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
         for k in range(steps + 1):
+            if is_function and steps:  # the last prediction, if the partner is wrong: as often as the column itself
+                weight = np.append(weight[:-1] / weight[:-1].sum(), e * self.share[j][-2])
             # This needs the weights of the previous round, so the first round takes every value as genuine.
             if column.is_levels and has_weights and steps and k % 6 == 0:
                 wrong = (weight @ F[1:]).T * (max(e, pooled) * self.share[j][column.errors])
@@ -538,50 +542,47 @@ class ErrorModel:
         near-function replaces the joint and the shares of the column."""
         column = self.columns[j]
         is_counted = self._is_counted[j]
-        is_function = self._is_predicted(j, pooled)
+        is_function, if_wrong = self._is_predicted(j, pooled), None
         marginal = np.append(column.marginal_without_row, 0.0)
         new = np.zeros(values.shape) if column.is_levels else marginal[values]
         if column.is_levels:
             new[:, 0] = np.append(np.exp(column.log_new), 0.0)[column.item]
         expected, prior = ([], []) if is_function else ([of_joint], [10.0])
         if is_counted:
-            every = [of.at(values, new) for of in counts] if not is_function else []
-            expected += every or self._by_partners(j, values, new, counts)
+            by_functions, if_wrong = self._by_functions(j, values, new, counts) if is_function else ([], None)
+            expected += by_functions or [of.at(values, new) for of in counts]
             prior += [1.0] * (len(expected) - len(prior))
         if column.is_levels:
             expected, prior = [*expected, new], [*prior, 0.1]
         elif not is_counted:
             expected, prior = [*expected, marginal[values]], [*prior, 1.0]
+        if if_wrong is not None:
+            expected, prior = [*expected, if_wrong], [*prior, 0.0]
         return np.stack(expected), np.array(prior)
 
-    def _by_partners(
+    def _by_functions(
         self, j: int, values: np.ndarray, new: np.ndarray, counts: Sequence[Counts]
-    ) -> list[np.ndarray]:
-        """The predictions of near-functions, (n, C) for each partner, whose cells may be wrong too."""
-        everywhere, partners = counts[0].at(values, new), counts[1:]
-        guess = np.column_stack([of.guess() for of in partners])
-        wrong = np.column_stack([self._wrong_partner(j, columns) for columns in self.partners[j].columns])
-        single = np.array([len(columns) == 1 for columns in self.partners[j].columns])
-        out = []
-        for k, of in enumerate(partners):
-            # Several partners that predict the same value are all wrong if it is not the truth.
-            agree = (guess == guess[:, [k]]) & single
-            e = np.where(agree.any(axis=1), np.prod(wrong, axis=1, where=agree), wrong[:, k])[:, None]
-            out.append((1.0 - e) * of.at(values, new) + e * everywhere)
-        return out
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """The predictions of near-functions, (n, C) each, and what is expected if the partners' cells are wrong. The
+        second one is a density of rows in units of the share of random values."""
+        # Without knowing more, the partner has as many random values as the column itself. Its cell is less probably
+        # wrong if it predicts the cells of other columns well, and if other partners predict the same.
+        everywhere, (first, *others) = counts[0].at(values, new), counts[1:]
+        columns, guess = self.partners[j].columns, first.guess()
+        odd = 1.0 - np.prod(1.0 - self._odd[:, columns[0]], axis=1)[:, None]
+        ratio = np.zeros(self.n)
+        for i in columns[0]:
+            ratio += np.prod([of for (a, k), of in self._support.items() if a == i and k != j], axis=0)
+        for of, more in zip(others, columns[1:], strict=True):
+            if not set(more) & set(columns[0]):
+                ratio *= np.where(of.guess() == guess, sum(map(self._random_rate, more)), 1.0)
+        # A partner whose cell has an error of another kind predicts nothing.
+        if_wrong = ((1.0 - odd) * ratio[:, None] + odd / max(self._random_rate(j), 1e-9)) * everywhere
+        return [(1.0 - odd) * of.at(values, new) for of in counts[1:]], if_wrong
 
-    def _wrong_partner(self, j: int, columns: Sequence[int]) -> np.ndarray:
-        """Probability that one of the partners' cells is wrong, (n,), without what the cell of column j says of it."""
-        right = np.ones(self.n)
-        for i in columns:
-            e = self._random_rate(i, j)
-            odds = e / (1.0 - e) * np.prod([of for (a, k), of in self._support.items() if a == i and k != j], axis=0)
-            right *= 1.0 - np.where(self.alone[:, i] > 0.5, self.alone[:, i], odds / (1.0 + odds))
-        return 1.0 - right
-
-    def _random_rate(self, i: int, j: int) -> float:
-        """The share of random values in column i or j, whichever has more: other errors rarely make a level of it."""
-        return max(float(self.rate[k] * self.share[k][-2]) for k in (i, j))
+    def _random_rate(self, i: int) -> float:
+        """The share of random values in column i. Other errors rarely make a level of it."""
+        return float(self.rate[i] * self.share[i][-2])
 
     def _supports(self, counts: Sequence[Sequence[Counts]]) -> dict[tuple[int, int], np.ndarray]:
         """For each partner i and the column k that it determines, (n,): how much more probable the cell of k is if the
@@ -592,7 +593,7 @@ class ErrorModel:
                 if self._is_predicted(k, pooled) and len(columns) == 1:
                     seen = everywhere.item[:, None]
                     shares, given = everywhere.at(seen)[:, 0], of.at(seen)[:, 0]
-                    e = self._random_rate(k, columns[0])
+                    e = self._random_rate(columns[0])
                     ratio = shares / np.maximum((1.0 - e) * given + e * shares, _SMALLEST)
                     out[columns[0], k] = np.where((seen[:, 0] >= 0) & (of.group >= 0), ratio, 1.0)
         return out
@@ -638,6 +639,7 @@ class ErrorModel:
         other = np.where((values >= 0) & (values != column.item[:, None]), p, 0.0)[rows]
         other /= np.maximum(1.0 - column.has_mass * p[rows, :1], _SMALLEST)
         self.alone[:, j] = 1.0 - (1.0 - p_wrong) * (1.0 - self.swaps.p[:, j])
+        self._odd[known, j] = 1.0 - (by_error[:, 0] + by_error[:, -2]) * (1.0 - self.swaps.p[known, j])
         moved = self.broken.p[rows, j] * np.minimum(score[rows, 0], 1.0 - p_wrong[rows])
         score[rows] += moved[:, None] * other
         score[rows, 0] -= moved

@@ -10,7 +10,7 @@ import numpy as np
 from ...data.rules.contradictions import combined, numbers_of_distinct
 
 PRIOR_ROWS = 0.5  # pseudo-rows with the shares of the whole column, which are added to each group
-PRIOR_OF_FUNCTIONS = 0.02  # the same of near-functions
+PRIOR_OF_FUNCTIONS = 0.005  # the same of near-functions
 _TABLE = 100_000  # most pairs of a group and a value that are counted in a table, which is quicker to read
 _NEW = 0.5  # share of new values in the pseudo-rows
 _ROWS = 5_000  # most rows by which partners are chosen
