@@ -83,10 +83,13 @@ def swapped(gains: list[float], n_rows: int, is_learned: bool, same: int = 0) ->
     return [p_of.get(g, 0.0) for g in gains]
 
 
-def broken(a: list[int], b: list[int], a_beside: int, b_beside: int) -> list[tuple[float, float]]:
+def broken(
+    a: list[int], b: list[int], a_beside: int, b_beside: int, alone: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
     """p(wrong) of the two cells of each row, of a table of two columns, because they break the relation of these.
 
-    Cells are levels or bins; ``a_beside`` and ``b_beside`` say how many bins on each side count as equal.
+    Cells are levels or bins; ``a_beside`` and ``b_beside`` say how many bins on each side count as equal. ``alone`` has
+    the probabilities that the cells are wrong for other reasons.
     """
     n = len(a)
 
@@ -110,10 +113,10 @@ def broken(a: list[int], b: list[int], a_beside: int, b_beside: int) -> list[tup
     found = [(x, y) in exceptions for x, y in zip(a, b, strict=True)]
     share = (sum(found) + 0.5) / forbidden
     out = []
-    for x, y, is_one in zip(a, b, found, strict=True):
+    for x, y, is_one, (p_a, p_b) in zip(a, b, found, alone, strict=True):
         of_y = [number[u, y] for u in sorted(set(a))]
         of_x = [number[x, v] for v in sorted(set(b))]
-        score = max(of_y) / rows(None, y), max(of_x) / rows(x, None)
+        score = max(of_y) / rows(None, y) / max(1.0 - p_a, 1e-6), max(of_x) / rows(x, None) / max(1.0 - p_b, 1e-6)
         p = is_one / (1.0 + (share / 0.02) ** 2)
         out.append((p * score[0] / sum(score), p * score[1] / sum(score)))
     return out
@@ -131,10 +134,15 @@ def edits(a: str, b: str) -> int:
     return 1 + min(ways)
 
 
-def wrong_by_rule(p_rule: float, row: dict[str, float]) -> dict[str, float]:
+def wrong_by_rule(p_rule: float, row: dict[str, float], alone: dict[str, float]) -> dict[str, float]:
     """p(cell is wrong) of the cells of a row that breaks a rule, by column; ``row`` has the log-probability of each.
 
-    ``p_rule`` is the probability that the exceptions of the rule are errors.
+    ``p_rule`` is the probability that the exceptions of the rule are errors. ``alone`` has the probabilities that the
+    cells are wrong for other reasons.
     """
-    weight = {name: math.exp(x - max(row.values())) for name, x in row.items()}
+    top = max(row.values())
+    weight = {
+        name: math.exp(x - top) * math.prod(1.0 - min(alone[other], 1.0 - 1e-6) for other in row if other != name)
+        for name, x in row.items()
+    }
     return {name: p_rule * w / sum(weight.values()) for name, w in weight.items()}
