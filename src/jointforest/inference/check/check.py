@@ -159,6 +159,7 @@ _FIRST = 0.01  # prior probability that a cell is the first with its genuine val
 _MOST = 0.5  # largest share of wrong cells of a column
 _FIXED = 0.2  # least agreement within entities of a column whose values the votes determine
 _CLEAR = 2.0  # without a grid, rates are learned from cells that errors explain better than the truth by this factor
+_SETTLED = 1e-4  # steps end when no weight, nor the share of wrong cells, changes by more than this
 _STILL = 2e-4  # rounds end when the mean change of probabilities is below this in every column
 _MANY_ROWS = 1_000  # least number of rows with which a density is known well enough to take errors out of it
 _GENUINE = 0.05  # least share of a learned prediction that is not of errors
@@ -488,15 +489,18 @@ class ErrorModel:
         """The posterior of one column's cells, and its expected number of errors of each kind, (E,). ``pooled`` is the
         mean share of wrong cells of all columns. Without ``steps`` nothing is learned."""
         column, (values, of_joint) = self.columns[j], joint
-        # P[m, r, c]: probability of candidate c of row r in prediction m; c = 0 is the value in the cell.
+        # P[m][r, c]: probability of candidate c of row r in prediction m; c = 0 is the value in the cell.
         P, prior = self._expected(j, values, of_joint, counts, pooled)
-        C, known = column.truth.shape[1], column.item >= 0
+        C, has = column.truth.shape[1], column.item >= 0
+        known = slice(None) if has.all() else has  # a slice makes no copy
         u = column.item[known]
         q = np.where(column.truth[u] >= 0, np.exp(column.log_error[u]), 0.0)
         F = np.empty((len(column.errors) + 1, len(P), len(u)))  # p(truth, seen value), without an error and with each
-        F[0] = right = P[:, known, 0]
-        likely = P[:, known, 1 : 1 + C] * q  # the next C candidates are those that an error may have changed
-        F[1:-2] = likely.sum(axis=2) if column.is_levels else np.moveaxis(likely, 2, 0)
+        for m, of in enumerate(P):  # after the first candidate there are C that an error may have changed
+            likely = of[known, 1 : 1 + C]
+            F[0, m] = of[known, 0]
+            F[1:-2, m] = np.einsum("rc,rc->r", likely, q) if column.is_levels else (likely * q).T
+        right = F[0].copy()
         others = np.maximum(1.0 - column.has_mass * F[0], 0.0)  # the truth is another value; densities have no mass
         F[-2], F[-1] = others * np.exp(column.log_random[u]), others * np.exp(column.log_any[u])
         weight, e = self._weight.get(j, np.empty(0)), pooled if steps else float(self.rate[j])
@@ -505,6 +509,7 @@ class ErrorModel:
         has_learned_errors = self._is_contaminated[j] and not is_function
         has_weights = len(weight) == len(P)
         weight = weight if has_weights else prior / prior.sum()
+        last = steps
         for k in range(steps + 1):
             if is_function and steps:  # the last prediction, if the partner is wrong: as often as the column itself
                 weight = np.append(weight[:-1] / weight[:-1].sum(), e * self.share[j][-2])
@@ -520,25 +525,30 @@ class ErrorModel:
                 F[0, 0] = np.maximum(learned - scale[1:-2] @ F[1:-2, 0], _GENUINE * learned) / (1.0 - e)
             by_prediction = np.tensordot(scale, F, axes=1)
             total = np.maximum(weight @ by_prediction, _SMALLEST)
-            if k == steps or not len(u):
+            if k == last or not len(u):
                 break
             by_truth = (1.0 - e) * (weight @ F[0])
             is_clear = column.has_mass | (total - by_truth > _CLEAR * e / (1.0 - e) * by_truth)
             errors[column.errors] = (scale * (F @ (is_clear / total) @ weight))[1:]
             part = weight * (by_prediction @ (1.0 / total)) + prior
-            weight = part / part.sum()
+            moved, weight = np.abs(part / part.sum() - weight).max(), part / part.sum()
             self.share[j] = (errors + _SHARED * self._common[j]) / (errors.sum() + _SHARED)
-            e = min(float((errors.sum() + _PSEUDO * pooled) / (len(u) + _PSEUDO)), _MOST)
+            before, e = e, min(float((errors.sum() + _PSEUDO * pooled) / (len(u) + _PSEUDO)), _MOST)
+            if k % 6 == 5 and max(moved, abs(e - before)) < _SETTLED:
+                last = k + 1
         if steps:
             self.rate[j], self._weight[j] = e, weight
         by_error = (weight @ F).T * scale / total[:, None]
-        p = np.tensordot(weight, P * np.append(self._is_value[j], 0.0)[values], axes=1)
+        p = np.zeros(values.shape)
+        for w, of in zip(weight.tolist(), P, strict=True):
+            p += w * of
+        p *= np.append(self._is_value[j], 0.0)[values]
         return self._posterior(j, values, p, q, by_error, total), errors
 
     def _expected(
         self, j: int, values: np.ndarray, of_joint: np.ndarray, counts: Sequence[Counts], pooled: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities of values in M predictions of the truth, (M, n, C), and pseudo-counts of their weights, (M,). A
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """Probabilities of values in M predictions of the truth, (n, C) each, and pseudo-counts of their weights, (M,). A
         near-function replaces the joint and the shares of the column."""
         column = self.columns[j]
         is_counted = self._is_counted[j]
@@ -558,7 +568,7 @@ class ErrorModel:
             expected, prior = [*expected, marginal[values]], [*prior, 1.0]
         if if_wrong is not None:
             expected, prior = [*expected, if_wrong], [*prior, 0.0]
-        return np.stack(expected), np.array(prior)
+        return expected, np.array(prior)
 
     def _by_functions(
         self, j: int, values: np.ndarray, new: np.ndarray, counts: Sequence[Counts]

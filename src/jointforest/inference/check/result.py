@@ -483,7 +483,7 @@ class Other:
     def ask(self, X: np.ndarray, read: Read) -> np.ndarray:
         """Like `ask_each` of rows X, (n, d), all of whose other cells count as right."""
         found: Iterable[np.ndarray] = self._codes(X)
-        if X.size * _BINS <= _KEPT:
+        if len(X) * sum(map(len, self.marginals)) <= _KEPT:
             if self._last is None or not np.array_equal(self._last[0], X, equal_nan=True):
                 self._last = X, list(found)
             found = self._last[1]
