@@ -17,6 +17,7 @@ from jointforest.inference.check.check import vote
 from jointforest.inference.check.columns import FACTORS
 from jointforest.inference.check.partners import Counts
 from jointforest.inference.check.result import RestTree, of_joint
+from jointforest.inference.check.swaps import _p_swapped, _rows_of_same
 from jointforest.inference.check.texts import Slips
 
 from ...oracle.errors import broken, edits, expected_beyond, swapped, truths, wrong_by_rule
@@ -562,6 +563,30 @@ def test_columns_that_are_alike_have_no_swaps() -> None:
     assert (cells["p_wrong"] > 0.5).mean() <= 0.002
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_clean_whole_numbers_have_no_swaps(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1_000])
+    n, skill = 1_000, rng.gamma(3, 2, 1_000)
+    frame = pd.DataFrame({"goals": rng.poisson(skill), "fouls": rng.poisson(8, n), "cards": rng.poisson(2, n)})
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    assert (cells["p_wrong"] > 0.5).mean() < 0.002
+
+
+@pytest.mark.parametrize("same", [0, 9])
+@pytest.mark.parametrize("spread", [0.8, 3.0])
+def test_gains_of_swaps_are_weighed_as_in_a_plain_calculation(same: int, spread: float) -> None:
+    rng = np.random.default_rng(same)
+    gains = np.append(-rng.gamma(4.0, spread, 400), rng.gamma(3.0, 1.0, 40))
+    expected = swapped(gains.tolist(), 500, True, same)
+    assert max(expected) > 0.1
+    np.testing.assert_allclose(_p_swapped(gains, 500, same, True), expected, atol=1e-9)
+
+
+def test_rows_with_the_same_cells_are_counted_but_not_those_of_a_frequent_value() -> None:
+    a, b = np.array([0, 0, 0, 0, 3, 3, 5, 6]), np.array([0, 0, 0, 7, 3, 1, 5, 3])
+    assert _rows_of_same(a, b) == 1 + 1 + 0  # 0 and 3 occur alone too; 5 does not
+
+
 def test_codes_are_no_typing_errors_of_each_other() -> None:
     rng = np.random.default_rng(0)
     codes = [f"N{k}UA" for k in range(100, 400)] + [f"N{k}WN" for k in range(600, 800)]
@@ -623,6 +648,31 @@ def test_few_rows_that_break_a_relation_are_found(number: int) -> None:
     assert max(cell(again, rows[0], name)["p_wrong"] for name in ("grade", "salary")) > 0.4
     corrected = check.cells_of(rows[0], {"band": cell(cells, rows[0], "band")["best"]})
     assert (corrected["p_wrong"] < 0.1).all()
+
+
+def test_either_column_of_a_broken_function_may_be_wrong() -> None:
+    rng = np.random.default_rng(2)
+    country = {"Paris": "France", "Lyon": "France", "Berlin": "Germany", "Hamburg": "Germany", "Rome": "Italy"}
+    city = rng.choice(list(country), 800)
+    frame = pd.DataFrame({"city": city, "country": [country[x] for x in city], "amount": rng.integers(0, 90, 800)})
+    rows = np.flatnonzero(city == "Berlin")[:8].tolist()
+    frame.loc[rows, "city"] = ["Rome", "Paris"] * 4
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    for r in rows:
+        of = cells[cells["row"] == r].set_index("column")["p_wrong"]
+        assert 0.4 < of.sum() < 1.1 and of.max() < 0.8
+
+
+def test_a_cell_that_is_wrong_for_other_reasons_explains_a_broken_order() -> None:
+    rng = np.random.default_rng(3)
+    floors = rng.integers(1, 9, 800)
+    frame = pd.DataFrame({"floor": rng.integers(0, floors + 1), "floors": floors, "area": rng.normal(80, 20, 800)})
+    rows = np.flatnonzero(frame["floor"] == 3)[:4].tolist()
+    frame.loc[rows, "floor"] = [100, 200, 300, 400]
+    check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
+    assert [str(rule) for rule in check._model.rules.rules] == ["floor <= floors"]
+    for r in rows:
+        assert cell(check.cells, r, "floor")["p_wrong"] > 0.99 and cell(check.cells, r, "floors")["p_wrong"] < 0.1
 
 
 def test_many_rows_that_break_a_relation_are_an_alternative() -> None:

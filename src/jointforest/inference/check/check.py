@@ -255,7 +255,7 @@ class ErrorModel:
             self._round(is_first=k == 0)
             moved = [np.abs(of.p_wrong - old).mean() for of, old in zip(self.posterior, before, strict=True)]
             self._explain(self.relations.code, rows_of_rules)
-            if max(moved) < _STILL and not (k == 0 and self.broken.p.any()):
+            if max(moved) < _STILL and not (k == 0 and max(self.broken.p.max(), self.breaks.p.max()) > 0.0):
                 break
 
     def is_structural(self, j: int) -> bool:
@@ -548,8 +548,8 @@ class ErrorModel:
     def _expected(
         self, j: int, values: np.ndarray, of_joint: np.ndarray, counts: Sequence[Counts], pooled: float
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Probabilities of values in M predictions of the truth, (n, C) each, and pseudo-counts of their weights, (M,). A
-        near-function replaces the joint and the shares of the column."""
+        """Probabilities of values in M predictions of the truth, (n, C) each, and pseudo-counts of their weights, (M,).
+        A near-function replaces the joint and the shares of the column."""
         column = self.columns[j]
         is_counted = self._is_counted[j]
         is_function, if_wrong = self._is_predicted(j, pooled), None

@@ -138,7 +138,11 @@ class Relations:
             pure = of.rows[:, at[1]].max(axis=0), of.rows[at[0]].max(axis=1)
             total = of.of_b[at[1]], of.of_a[at[0]]
             score = [
-                ~is_right[j] * self.rate[j] * strength[rows, j] ** 2 * pure[i] / np.maximum(total[i], 1.0)
+                ~is_right[j]
+                * self.rate[j]
+                * strength[rows, j] ** 2
+                * pure[i]
+                / np.maximum(total[i], 1.0)
                 / np.maximum(1.0 - p_wrong[rows, j], 1e-6)
                 for i, j in enumerate((of.a, of.b))
             ]

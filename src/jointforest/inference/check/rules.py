@@ -3,7 +3,7 @@
 One cell of a row that breaks `gross = net + tax` is wrong, and the others say what its value is. Which one it is, the
 joint tells: the density of the row with each of the cells corrected, times the probability of the error that changed
 the corrected value into the one in the cell. In an order, such as `start <= end`, the wrong cell has no single true
-value. There the density of the other cells counts, and the cell may be any value.
+value. There the probabilities that the cells are wrong for other reasons count.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class RowsOfRule(NamedTuple):
 
     rule : int. An index into `BrokenRules.rules`.
     rows : int array (r,), columns : list of c int.
-    score : float array (r, c). Log-probability, up to a constant of the row, that this cell alone is wrong.
+    score : float array (r, c). Log-probability, up to a constant of the row, that this cell alone is wrong; without
+        other reasons.
     item : int array (r, c). The value that the rule gives, as `CheckedColumn.item`; -1 if it gives none.
     """
 
@@ -125,9 +126,9 @@ class BrokenRules:
         """The rules that rows break. ``p_wrong`` (n, m) is the probability that a cell is wrong for other reasons."""
         p, items, which = np.zeros(p_wrong.shape), np.full(p_wrong.shape, -1), np.full(p_wrong.shape, -1)
         for k, rows, of, score, item in found:
-            # If one cell alone is wrong, the others are right.
-            odds = np.clip(p_wrong[rows][:, of], _LEAST, 1.0 - _LEAST)
-            log_p = score - np.log1p(-odds) + (np.log(odds) if isinstance(self.rules[k], Order) else 0.0)
+            # If one cell alone is wrong, the others are right. An order gives no value, so it adds no more to the odds.
+            alone = np.clip(p_wrong[rows][:, of], _LEAST, 1.0 - _LEAST)
+            log_p = score - np.log1p(-alone) + (np.log(alone) if isinstance(self.rules[k], Order) else 0.0)
             share = np.exp(log_p - log_p.max(axis=1, keepdims=True))
             share *= self.p[k] / share.sum(axis=1, keepdims=True)
             for c, i in enumerate(of):
@@ -146,23 +147,21 @@ class BrokenRules:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The log-probability, up to a constant of the row, that each of the c columns of a rule is wrong in rows X
         (r, d) that break it, (r, c), and its corrected values, (r, c)."""
-        schema, shape = self._schema, (len(X), len(of))
-        log_p, value, fits = np.full(shape, -np.inf), np.full(shape, np.nan), np.zeros(shape, bool)
+        schema, shape, is_sum = self._schema, (len(X), len(of)), isinstance(rule, Equation)
+        log_p, value, fits = np.zeros(shape), np.full(shape, np.nan), np.zeros(shape, bool)
         for c, i in enumerate(of):
             Y, j = X.copy(), self._places[i]
             Y[:, j] = snapped(schema.columns[j], _solved(rule, schema, X, j)) if isinstance(rule, Equation) else np.nan
             fits[:, c], value[:, c] = ~contradicted(rule, schema, Y) & ~is_right[i], Y[:, j]
-            if len(X) and isinstance(rule, Equation):
+            if len(X) and is_sum:
                 log_p[:, c] = _TRUST * self._distribution.log_density(build(self._distribution.schema, Y))
-            elif len(X): log_p[:, c] = 0.0
             still = np.sum([contradicted(other, schema, Y) for other in self.rules], axis=0)
             log_p[:, c] += np.log(_BREAKS_ANOTHER) * still
         top = np.max(np.where(fits, log_p, -np.inf), axis=1, keepdims=True)
         log_p = np.maximum(log_p, np.where(top > -np.inf, top, 0.0) - _MOST_DROP)
-        for c, i in enumerate(of):
+        for c, i in enumerate(of if is_sum else ()):
             decimals = schema.columns[self._places[i]].decimals
-            if isinstance(rule, Equation):
-                log_p[:, c] += _log_error(self._columns[i], decimals, item[:, i], value[:, c])
+            log_p[:, c] += _log_error(self._columns[i], decimals, item[:, i], value[:, c])
         return np.where(fits, log_p, -np.inf), value
 
 
