@@ -854,7 +854,7 @@ def test_one_new_row_that_breaks_a_rule(rules: str) -> None:
     row = frame.iloc[[7]].assign(gross=frame["gross"][7] + 7.31)
     first = joint.check(row).cells.iloc[0]
     assert (first["column"], first["best"]) == ("gross", str(frame["gross"][7]))
-    assert first["p_wrong"] > 0.9 and first["reason"] == "breaks gross = net + tax"
+    assert first["p_wrong"] > 0.7 and first["reason"] == "breaks gross = net + tax"
     assert joint.check(frame.iloc[[7]]).cells["p_wrong"].max() < 0.5
 
 
