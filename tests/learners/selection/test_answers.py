@@ -15,7 +15,7 @@ from jointforest.learners.selection.choose import Compared, decide, have_good_an
 from jointforest.models.base import Distribution
 from jointforest.models.mixture import mix
 
-NOISE, MOST = 0.1, 5.0
+NOISE, MOST = 0.02, 5.0
 
 
 def table(seed: int, n: int = 120, share_missing: float = 0.2) -> tuple[Schema, np.ndarray]:

@@ -36,8 +36,8 @@ def test_many_cells_have_one_candidate_by_the_fast_budget() -> None:
 
 
 def test_more_trees_where_there_is_time() -> None:
-    learners = [candidates(budget_of("default"), n, 12)[-1].learner for n in (2_000, 5_000, 9_000, 20_000)]
-    assert [one.n_estimators for one in learners] == [4, 4, 2, 1]
+    learners = [candidates(budget_of("default"), n, 12)[-1].learner for n in (1_999, 2_000, 5_000, 9_000, 20_000)]
+    assert [one.n_estimators for one in learners] == [4, 8, 4, 2, 1]
 
 
 def test_the_clock_takes_trees_away_before_states() -> None:

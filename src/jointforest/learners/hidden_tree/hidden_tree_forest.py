@@ -53,7 +53,8 @@ class HiddenTreeForest(TableScores):
     ----------
     n_estimators : int
         Members of the mixture. More raise the likelihood of rows that were not learned from. In tables of fewer than
-        5,000 rows the members have 1, 2, 4 and 8 leaves in turn, and conditional answers are better with four of them.
+        5,000 rows the members have 1, 2, 4 and 8 leaves in turn, and conditional answers are better with four of
+        them; from 2,000 rows on, with eight.
     n_states : "auto" or int
         States of each column. With more states, drawn rows resemble real ones more; with fewer, the density is
         smoother and learning faster. "auto": 256; 384 in tables of 5,000 to 8,191 rows, which have too few rows for

@@ -130,7 +130,7 @@ def score(each: Sequence[Answers], weight: np.ndarray, only_at_random: bool = Fa
         sum(s * moment for s, moment in zip(share, moments, strict=True))
         for moments in ([each[k].first for k in used], [each[k].second for k in used])
     )
-    # The variance of an error of a tenth of the spread is added. Otherwise columns that are nearly functions of others
+    # The variance of an error of 2 % of the spread is added. Otherwise columns that are nearly functions of others
     # would outweigh all others.
     noise = FIXED.noise**2
     variance = np.maximum(second - first**2, 0.0) + noise

@@ -191,13 +191,14 @@ def _members_and_states(budget: Budget, n: int, d: int, passes: int, known: floa
     """
     members, states = budget.n_members, budget.n_states
     if n < HIDDEN.many_rows:
-        members = max(members, HIDDEN.small_members)
+        small = HIDDEN.small_members if n < HIDDEN.rows_of_more_members else HIDDEN.more_members
+        members = max(members, small)
     while states > FIXED.fewest_states and states * FIXED.rows_a_state > n * known:
         states //= 2
     row = _hidden_seconds(d, states, passes)
     if budget.chooses_settings:
         fit = (FIXED.final_share_of_folds if n < FIXED.few_rows else FIXED.final_share) * budget.seconds / (n * row)
-        members = int(np.clip(fit, members, FIXED.most_members))
+        members = int(np.clip(fit, members, max(members, FIXED.most_members)))
     if budget.is_clock and members * n * row > FIXED.final_share * budget.seconds:
         members = 1
         while (

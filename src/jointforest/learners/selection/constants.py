@@ -62,7 +62,7 @@ class Constants:
     """Columns about which each candidate is asked; of wide tables so many drawn at random."""
     asked_at_random: int = 2
     """Columns, drawn at random, that are given in such questions, beside the one on which a column depends most."""
-    noise: float = 0.1
+    noise: float = 0.02
     """Standard deviation of an error that is added to each number, over the spread of its column: the scores of columns
     that are almost functions of others would outweigh all others."""
     most_errors: float = 5.0
