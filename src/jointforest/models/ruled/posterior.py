@@ -460,7 +460,7 @@ class RuledPosterior(PosteriorState):
                 return None
             one, k = found, 0
             state = linker.observe(cells.without_parts(j).evidence(), [one])
-        p = state.totals()[k]
+        p = state.totals[k]
         return None if np.isnan(p[0]) else grouped(self.coordinates, j, linker.totals(cells, j, one), p)
 
     # ---- rows filled, and missing cells
