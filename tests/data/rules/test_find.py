@@ -235,3 +235,18 @@ def test_a_change_beyond_the_rounding_is_an_exception() -> None:
     frame = _pixels(3_000, 6)
     frame.loc[17, "excess"] += 0.1
     assert not any("excess" in rule.columns for rule in read_training_rows(frame, None).schema.rules)
+
+
+def test_two_sums_of_one_column_are_both_named_by_it() -> None:
+    rng = np.random.default_rng(0)
+    net, rate = np.rint(np.exp(rng.normal(4.0, 1.0, 600))), rng.choice([0.07, 0.19], 600)
+    gross = net + np.rint(rate * net)
+    paid = np.where(rng.random(600) < 0.7, gross, np.rint(gross * rng.random(600)))
+    columns = {"net": net, "tax": gross - net, "gross": gross, "paid": paid, "open": gross - paid}
+    frame = pd.DataFrame(columns)
+    assert _found(frame) == {"gross = net + tax", "gross = paid + open"}
+    joint = jf.HiddenTreeForest(n_estimators=2, n_states=8, rules="all", random_state=0).fit(frame).joint_
+    drawn = joint.sample(500, random_state=0)
+    assert all(rule.is_enforced for rule in joint.rules)
+    assert (drawn.gross == drawn.net + drawn.tax).all()
+    assert (drawn.gross == drawn.paid + drawn.open).all()
