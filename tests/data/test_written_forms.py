@@ -36,7 +36,7 @@ def test_numbers_are_read_as_they_are_written(form: WrittenForm, number: float) 
     assert form.parse(form.write(number)) == pytest.approx(round(number, form.decimals), abs=1e-9)
 
 
-PATTERNS = ["%d/%m/%Y", "%m-%d-%Y", "%Y.%m.%d", "%d %b %Y", "%B %d, %Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p"]
+PATTERNS = ["%Y-%m-%dT%H:%M:%SZ", "%d/%m/%Y", "%m-%d-%Y", "%Y.%m.%d", "%d %b %Y", "%B %d, %Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p"]
 MOMENTS = st.datetimes(pd.Timestamp("1900-01-01"), pd.Timestamp("2100-01-01"))
 
 
@@ -379,6 +379,17 @@ def test_units_may_have_digits(texts: list[str], numbers: list[float]) -> None:
     assert X[:3, 0].tolist() == pytest.approx(numbers)
     assert decode(joint.schema, X)["x"].tolist() == frame["x"].tolist()
     assert float(joint.query("E(x)")) == pytest.approx(np.mean(numbers), rel=0.02)
+
+
+@pytest.mark.parametrize("end", ["T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC"])
+def test_moments_of_logs_are_dates(end: str) -> None:
+    moments = pd.Timestamp("2024-05-01") + pd.to_timedelta(37 * 60 * np.arange(200), unit="s")
+    frame = pd.DataFrame({"at": moments.strftime(f"%Y-%m-%d{end}"), "k": ["a", "b"] * 100})
+    joint = jf.HiddenTreeForest(n_estimators=1, n_states=2, random_state=0).fit(frame).joint_
+    assert joint.schema["at"].kind == "datetime"
+    assert decode(joint.schema, encode(joint.schema, frame)[0])["at"].tolist() == frame["at"].tolist()
+    late = frame["at"] > frame["at"].iloc[120]
+    assert joint.probability({"at": jf.between(frame["at"].iloc[121], None)}) == pytest.approx(late.mean(), abs=0.02)
 
 
 @pytest.mark.parametrize(

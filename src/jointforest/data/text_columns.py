@@ -60,6 +60,7 @@ _DAYS += [f"%d{s}%{month}{s}%{year}" for s in (" ", "-", "/", ".", "") for month
 _DAYS += ["%y-%m-%d", "%Y%m%d", "%d%m%Y", "%m%d%Y"]
 _DAYS += [f"%{month} %d{comma} %{year}" for month in "bB" for comma in (",", "") for year in "Yy"]
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", ", %H:%M", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
+_CLOCKS += ("T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC")
 _SAMPLE = 60
 """Texts of a column that are examined first."""
 _MOST_UNITS = 5
