@@ -36,7 +36,16 @@ def test_numbers_are_read_as_they_are_written(form: WrittenForm, number: float) 
     assert form.parse(form.write(number)) == pytest.approx(round(number, form.decimals), abs=1e-9)
 
 
-PATTERNS = ["%Y-%m-%dT%H:%M:%SZ", "%d/%m/%Y", "%m-%d-%Y", "%Y.%m.%d", "%d %b %Y", "%B %d, %Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p"]
+PATTERNS = [
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%d/%m/%Y",
+    "%m-%d-%Y",
+    "%Y.%m.%d",
+    "%d %b %Y",
+    "%B %d, %Y",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %I:%M %p",
+]
 MOMENTS = st.datetimes(pd.Timestamp("1900-01-01"), pd.Timestamp("2100-01-01"))
 
 

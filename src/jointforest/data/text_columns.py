@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import os
 import re
 import shlex
 import zlib
@@ -59,7 +58,17 @@ _DAYS += [f"{a}{s}{b}{s}%y" for s in "/.-" for a, b in (("%d", "%m"), ("%m", "%d
 _DAYS += [f"%d{s}%{month}{s}%{year}" for s in (" ", "-", "/", ".", "") for month in "bB" for year in "Yy"]
 _DAYS += ["%y-%m-%d", "%Y%m%d", "%d%m%Y", "%m%d%Y"]
 _DAYS += [f"%{month} %d{comma} %{year}" for month in "bB" for comma in (",", "") for year in "Yy"]
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", ", %H:%M", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
+_CLOCKS: tuple[str, ...] = (
+    "",
+    " %H:%M",
+    " %H:%M:%S",
+    "T%H:%M",
+    "T%H:%M:%S",
+    ", %H:%M",
+    " %I:%M %p",
+    " %I:%M:%S %p",
+    " %I:%M%p",
+)
 _CLOCKS += ("T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC")
 _SAMPLE = 60
 """Texts of a column that are examined first."""
@@ -475,10 +484,10 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
 
 def _unit_with_digits(sample: Sequence[str]) -> str:
     """The unit that all texts end with if it has digits, as in 85/100, 6.5 l/100km and 30 m2; else empty."""
-    ends = os.path.commonprefix([text[::-1] for text in sample])[::-1].lstrip("0123456789.,")
-    unit = ends.strip()
-    is_unit = unit in _SQUARES or _OUT_OF.fullmatch(unit) or (ends[:1].isspace() and _PER.fullmatch(unit))
-    return unit if len(sample) > 2 and is_unit else ""
+    end = re.sub(r"^[+\-−]?\d[\d.,]*", "", sample[0])
+    unit = end.strip()
+    is_unit = unit in _SQUARES or _OUT_OF.fullmatch(unit) or (end[:1].isspace() and _PER.fullmatch(unit))
+    return unit if len(sample) > 2 and is_unit and all(text.endswith(end) for text in sample) else ""
 
 
 def _number_match(text: str) -> re.Match[str] | None:

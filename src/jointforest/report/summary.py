@@ -193,7 +193,8 @@ def columns(shown: ShownJoint, table: TableRows | None) -> list[dict[str, Any]]:
 def encoded(shown: ShownJoint, frame: Any) -> TableRows:
     """Rows of a frame as the joint has them; levels never seen are missing."""
     X, _, ranges = encode_ranges(shown.joint.schema, frame)
-    return TableRows(X, np.zeros(X.shape[1], bool) if ranges is None else (ranges.number >= 0).any(axis=0))
+    none = np.zeros(X.shape[1], bool)
+    return TableRows(X, none if ranges is None else np.any(ranges.number >= 0, axis=0))
 
 
 def _level_bars(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
