@@ -363,7 +363,8 @@ class _Maker:
         self.enforced.append(said)
 
     def _solved(self, rule: Equation) -> Equation:
-        """The equation, or if its sums have to be rounded, the same for a column whose sums have not."""
+        """The equation, or if its sums have to be rounded, or another equation makes its column, the same for a column
+        of which neither is true."""
         rest = np.abs(equation_total(rule, self.schema, self.X) - self.X[:, self.schema.index(rule.column)])
         is_rounded = np.nanmax(rest, initial=0.0) > NEAR * self.schema[rule.column].step
         is_made = isinstance(self.made_by.get(self.schema.index(rule.column)), Equation)
