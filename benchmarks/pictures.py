@@ -35,6 +35,9 @@ LATE = ["DepTime", "Month", "TaxiOut", "DepDelay", "UniqueCarrier", "AirTime"]
 EVENING = ["DepTime >= 1700", "Month in {5, 6, 7}", "TaxiOut > 25", "DepDelay > 15"]
 
 
+STATUS = ["well", "ill", "severe"]
+
+
 def adult(data: Path, folder: Path, quick: bool) -> None:
     """Answers about Adult."""
     frame, test = read(data, "adult_train"), read(data, "adult_test")
@@ -64,6 +67,55 @@ def flights(data: Path, folder: Path, quick: bool) -> None:
     save(plot.dependence(joint).figure, folder, "flights_dependence")
 
 
+def claims() -> pd.DataFrame:
+    """Damages of 3,000 insured cars, one in six hundred of which is larger than 50,000."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    age, cause = rng.integers(18, 85, n), rng.choice(["glass", "collision", "injury"], n, p=[0.4, 0.5, 0.1])
+    km = (8 + 6 * rng.gamma(2.0, 1.0, n) * np.where(age < 65, 1.3, 0.8)).round(1)
+    scale = np.select([cause == "glass", cause == "collision"], [300.0, 1500.0], 3000.0) * np.where(age < 25, 1.6, 1.0)
+    tail = np.select([cause == "glass", cause == "collision"], [6.0, 2.5], 1.5)
+    amount = scale * (1.0 + rng.pareto(tail)) * np.exp(0.3 * rng.normal(size=n))
+    return pd.DataFrame({"age": age, "km": km, "cause": cause, "amount": amount.round(-1)})
+
+
+def damages(folder: Path) -> None:
+    """Answers about a table with a heavy tail."""
+    frame = claims()
+    joint = jf.fit(frame, budget="fast", random_state=0)
+    ax = plot.cdf(joint, "amount", frame)
+    ax.set_xscale("log")
+    save(ax.figure, folder, "claims_amounts")
+    save(plot.posterior(joint.given("amount > 10000"), ["cause", "age", "km"]), folder, "claims_large")
+    few = frame[frame["amount"] <= 10_000]
+    save(plot.pair(joint.given("amount <= 10000"), "cause", "amount", few).figure, folder, "claims_causes")
+
+
+def histories(folder: Path) -> None:
+    """Answers about the visits of patients."""
+    joint = jf.fit(datasets.make_visits(500, random_state=0), group="patient", order="date", random_state=0)
+    last = datasets.make_visits(200, random_state=1).groupby("patient").tail(1).groupby("status").head(1)
+    last = last.iloc[[last["status"].tolist().index(one) for one in STATUS]]
+    forecast, steps = joint.forecast(last, steps=6, random_state=0), np.arange(1, 7)
+    place = [joint.schema["status"].levels.index(one) for one in STATUS]
+    for name, column in (("visits_status", "status"), ("visits_weight", "weight")):
+        figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=column == "status")
+        for ax, status, k in zip(axes, last["status"], range(3), strict=True):
+            ax.set_title(f"{status} now")
+            ax.set_xlabel("visit from now")
+            if column == "status":
+                colours = ["tab:green", "tab:orange", "tab:red"]
+                ax.stackplot(steps, *forecast.proba("status")[k].T[place], labels=STATUS, colors=colours)
+            else:
+                low, middle, high = forecast.quantile("weight", [0.05, 0.5, 0.95])[k].T
+                ax.fill_between(steps, low, high, alpha=0.3)
+                ax.plot(steps, middle)
+        if column == "status":
+            axes[-1].legend(loc="lower right")
+        axes[0].set_ylabel(column)
+        save(figure, folder, name)
+
+
 def contracts() -> pd.DataFrame:
     """The customers of the page on times to an event."""
     rng = np.random.default_rng(0)
@@ -82,6 +134,8 @@ def main() -> None:
     matplotlib.use("Agg")
     adult(options.data, options.out, options.quick)
     flights(options.data, options.out, options.quick)
+    damages(options.out)
+    histories(options.out)
     penguins = datasets.load_penguins()
     joint = JointTree(min_samples_leaf=0.05, random_state=0).fit(penguins).joint_
     save(plot.tree(joint), options.out, "plot_tree")

@@ -36,7 +36,16 @@ def test_numbers_are_read_as_they_are_written(form: WrittenForm, number: float) 
     assert form.parse(form.write(number)) == pytest.approx(round(number, form.decimals), abs=1e-9)
 
 
-PATTERNS = ["%d/%m/%Y", "%m-%d-%Y", "%Y.%m.%d", "%d %b %Y", "%B %d, %Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p"]
+PATTERNS = [
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%d/%m/%Y",
+    "%m-%d-%Y",
+    "%Y.%m.%d",
+    "%d %b %Y",
+    "%B %d, %Y",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %I:%M %p",
+]
 MOMENTS = st.datetimes(pd.Timestamp("1900-01-01"), pd.Timestamp("2100-01-01"))
 
 
@@ -360,3 +369,47 @@ def test_a_unit_is_removed_at_the_end_of_a_text_only() -> None:
     of_e, of_dot = WrittenForm("number", "object", suffix="e"), WrittenForm("number", "object", suffix=".")
     assert [of_e.parse(text) for text in ("1e5 e", "3 e", "(2 e)", "2e-")] == [1e5, 3.0, -2.0, -2.0]
     assert of_dot.parse("3.5.") == 3.5
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["73/100", "8/100", "100/100"], [73, 8, 100]),
+        (["4.5/5", "3.0/5", "5.0/5"], [4.5, 3.0, 5.0]),
+        (["6,5 l/100km", "12,0 l/100km", "7,1 l/100km"], [6.5, 12.0, 7.1]),
+        (["85m2", "120m2", "64m2"], [85, 120, 64]),
+        (["1.250,5 kWh/m2a", "980,0 kWh/m2a", "75,2 kWh/m2a"], [1250.5, 980.0, 75.2]),
+    ],
+)
+def test_units_may_have_digits(texts: list[str], numbers: list[float]) -> None:
+    frame = pd.DataFrame({"x": texts * 20, "k": ["a", "b"] * 30})
+    joint = jf.HiddenTreeForest(n_estimators=1, n_states=2, random_state=0).fit(frame).joint_
+    X, _ = encode(joint.schema, frame)
+    assert X[:3, 0].tolist() == pytest.approx(numbers)
+    assert decode(joint.schema, X)["x"].tolist() == frame["x"].tolist()
+    assert float(joint.query("E(x)")) == pytest.approx(np.mean(numbers), rel=0.02)
+
+
+@pytest.mark.parametrize("end", ["T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC"])
+def test_moments_of_logs_are_dates(end: str) -> None:
+    moments = pd.Timestamp("2024-05-01") + pd.to_timedelta(37 * 60 * np.arange(200), unit="s")
+    frame = pd.DataFrame({"at": moments.strftime(f"%Y-%m-%d{end}"), "k": ["a", "b"] * 100})
+    joint = jf.HiddenTreeForest(n_estimators=1, n_states=2, random_state=0).fit(frame).joint_
+    assert joint.schema["at"].kind == "datetime"
+    assert decode(joint.schema, encode(joint.schema, frame)[0])["at"].tolist() == frame["at"].tolist()
+    late = frame["at"] > frame["at"].iloc[120]
+    assert joint.probability({"at": jf.between(frame["at"].iloc[121], None)}) == pytest.approx(late.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "texts", [["03/2024", "11/2024", "12/2024"], ["130/80", "125/70", "140/90"], ["12AB3", "13AB3", "19AB3"]]
+)
+def test_years_pairs_and_codes_are_no_units(texts: list[str]) -> None:
+    assert not find_forms(read(pd.DataFrame({"x": texts * 20})), {}).forms
+
+
+def test_marks_with_tendencies_are_levels() -> None:
+    rng = np.random.default_rng(0)
+    marks = [f"{k}{sign}" for k, sign in zip(rng.integers(1, 7, 200), rng.choice(["", "+", "-"], 200), strict=True)]
+    schema = jf.fit(pd.DataFrame({"mark": marks, "k": ["a", "b"] * 100}), budget="fast", random_state=0).schema
+    assert schema.columns[0].levels == tuple(sorted(set(marks)))

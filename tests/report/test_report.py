@@ -18,7 +18,7 @@ import jointforest as jf
 from jointforest.evaluation.statements import statements
 from jointforest.explorer.shown import ShownJoint
 from jointforest.report import embed
-from jointforest.report.summary import _faithful, encoded, find_dependence
+from jointforest.report.summary import _faithful, columns, encoded, find_dependence
 from jointforest.report.write import WantedSections, report_text
 
 from ..explorer import tables
@@ -219,7 +219,7 @@ def test_the_first_sentence_names_the_weakest_point() -> None:
     hour, minute = rng.integers(6, 22, 3_000), rng.integers(0, 60, 3_000)
     frame = pd.DataFrame({"dep_time": 100 * hour + minute, "minute": minute, "x": rng.normal(size=3_000)})
     joint = jf.HiddenTreeForest(n_states=4, max_iter=1, max_leaf_nodes=1, rules=[], random_state=0).fit(frame).joint_
-    counted = statements(joint.distribution, encoded(ShownJoint(joint), frame), "the table")
+    counted = statements(joint.distribution, encoded(ShownJoint(joint), frame).X, "the table")
     found = jf.fidelity(joint, frame, random_state=0)
     assert counted.wrong
     sentence = _faithful(replace(found, statements=counted))
@@ -265,3 +265,21 @@ def test_what_was_converted_is_said() -> None:
     text = report_text(joint, WantedSections())
     assert "Text read as" in text and "How the table was read" in text
     assert f"{sum(len(one.notes) for one in joint.reading.columns)} note" in text
+
+
+def test_rows_stand_beside_all_columns_but_those_with_ranges() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(50.0, 9.0, 300).round()
+    frame = pd.DataFrame({"sick": np.where(x > 55, "yes", "no"), "y": (x + rng.normal(size=300)).round(1)})
+    frame["age"] = [f"{age:.0f}" if age < 60 else "60+" for age in x]
+    joint = jf.HiddenTreeForest(n_estimators=1, n_states=8, random_state=0).fit(frame).joint_
+    shown = ShownJoint(joint)
+    rows = encoded(shown, frame)
+    assert rows.has_ranges.tolist() == [False, False, True]
+    found = find_dependence(shown, rows)
+    assert found is not None and found.rows is not None
+    assert np.isfinite(found.rows[0, 1]) and np.isnan(found.rows[2]).all()
+    sick, _, _ = columns(shown, rows)
+    bars = {bar["label"]: bar["rows_share"] for bar in sick["bars"]}
+    assert bars == {label: f"{(frame.sick == label).mean():.1%}" for label in ("no", "yes")}
+    assert "suspicious" in report_text(joint, WantedSections(frame, examples=2)).casefold()

@@ -40,6 +40,10 @@ _THOUSANDS = ("k", "K", "M", "m", "mn", "mln", "bn", "Bn", "B", "Mio", "Mio.", "
 _POWERS = ("W", "kW", "kWh", "MW", "V", "mV", "hp", "bhp", "kmpl", "mpg", "°C", "°F", "°")
 _UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_THOUSANDS, *_POWERS))
 """Units that may follow a number without a space."""
+_SQUARES = frozenset(f"{unit}{power}" for unit in ("m", "cm", "km", "mm", "ft") for power in "23")
+_OUT_OF = re.compile(r"\s*/\s*[1-9]\d{0,2}")
+"""What follows a number of points; four digits are rather a year."""
+_PER = re.compile(r"[^\W\d_]+[^\s\d]*\d[^\s]*")
 _NUMBER = re.compile(
     r"(?P<open>\()?\s*(?P<before>[+\-−]?)\s*"
     r"(?P<prefix>[^\d\s.,()+\-−]{0,3}[^\W\d_]\.?|[^\d\s.,()+\-−]{0,4})\s*(?P<after>[+\-−]?)\s*"
@@ -54,7 +58,18 @@ _DAYS += [f"{a}{s}{b}{s}%y" for s in "/.-" for a, b in (("%d", "%m"), ("%m", "%d
 _DAYS += [f"%d{s}%{month}{s}%{year}" for s in (" ", "-", "/", ".", "") for month in "bB" for year in "Yy"]
 _DAYS += ["%y-%m-%d", "%Y%m%d", "%d%m%Y", "%m%d%Y"]
 _DAYS += [f"%{month} %d{comma} %{year}" for month in "bB" for comma in (",", "") for year in "Yy"]
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", ", %H:%M", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p")
+_CLOCKS: tuple[str, ...] = (
+    "",
+    " %H:%M",
+    " %H:%M:%S",
+    "T%H:%M",
+    "T%H:%M:%S",
+    ", %H:%M",
+    " %I:%M %p",
+    " %I:%M:%S %p",
+    " %I:%M%p",
+)
+_CLOCKS += ("T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC")
 _SAMPLE = 60
 """Texts of a column that are examined first."""
 _MOST_UNITS = 5
@@ -243,6 +258,8 @@ def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[Wri
     forms = forms[:1] if forms and forms[0].sort == "number" and not set(forms[0].exceptions).intersection(ends) else ()
     if must and not forms and all(map(is_number, texts)):  # a limit alone may be the only number
         forms = (WrittenForm("number", column.dtype),)
+    if forms and forms[0].negative == "after" and any(text.endswith("+") for text in split):
+        return (), []  # of marks such as 2- and 2+
     intervals = [_interval_of_text(forms[0], text, name, must) for text in split] if forms else []
     if not forms or any(interval is None for interval in intervals):
         return (), []
@@ -432,9 +449,10 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
     """Numbers with thousands separators, decimal commas, currencies, units or parentheses."""
     # Plain digits were stored as text on purpose: they are numbers only if they ``must`` be.
     found = [match for text in sample if (match := _number_match(text)) is not None]
-    if len(found) < _LIKELY * len(sample):
+    unit = _unit_with_digits(sample) if len(found) < _LIKELY * len(sample) else ""
+    if len(found) < _LIKELY * len(sample) and not unit:
         return None
-    around = Counter((match["prefix"], match["suffix"] or "") for match in found)
+    around = Counter({("", unit): 1} if unit else ((match["prefix"], match["suffix"] or "") for match in found))
     if len(around) > _MOST_UNITS:
         return None  # such as the streets of 12 Main St and 7 Park Road
     (prefix, suffix), _ = min(around.items(), key=lambda one: (-one[1], one[0]))
@@ -462,6 +480,14 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
     may_be_codes = lines.replace("\n", "").isdigit() and len(set(map(len, lines.split("\n")))) == 1
     readings = (forms[0], *commas[:1]) if forms[0].thousands == "," else (forms[0],)
     return _Family("numbers", best, readings, 0.001 if may_be_codes else 0.01)
+
+
+def _unit_with_digits(sample: Sequence[str]) -> str:
+    """The unit that all texts end with if it has digits, as in 85/100, 6.5 l/100km and 30 m2; else empty."""
+    end = re.sub(r"^[+\-−]?\d[\d.,]*", "", sample[0])
+    unit = end.strip()
+    is_unit = unit in _SQUARES or _OUT_OF.fullmatch(unit) or (end[:1].isspace() and _PER.fullmatch(unit))
+    return unit if len(sample) > 2 and is_unit and all(text.endswith(end) for text in sample) else ""
 
 
 def _number_match(text: str) -> re.Match[str] | None:

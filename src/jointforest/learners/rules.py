@@ -317,7 +317,7 @@ class _Maker:
             self.enforced.append(said)
             return
         if not self._is_free(y):
-            self.why[said] = f"{self._maker_of(y)} already determines {rule.column!r}"
+            self.why[said] = f"{self._maker_of(y)} already determines {said.column!r}"
             return
         known = ~np.isnan(self.X[:, [y, *columns]]).any(axis=1)
         step = self.schema.columns[y].step
@@ -363,17 +363,29 @@ class _Maker:
         self.enforced.append(said)
 
     def _solved(self, rule: Equation) -> Equation:
-        """The equation, or if its sums have to be rounded, the same for a column whose sums have not."""
+        """The equation, or if its sums have to be rounded, or another equation makes its column, the same for a column
+        of which neither is true."""
         rest = np.abs(equation_total(rule, self.schema, self.X) - self.X[:, self.schema.index(rule.column)])
         is_rounded = np.nanmax(rest, initial=0.0) > NEAR * self.schema[rule.column].step
-        if rule.tolerance or is_rounded or self._is_on_grid(rule):
+        is_made = isinstance(self.made_by.get(self.schema.index(rule.column)), Equation)
+        if rule.tolerance or is_rounded or (self._is_on_grid(rule) and not is_made):
             return rule
         for c, name in rule.terms:
             others = tuple((-k / c, of) for k, of in rule.terms if of != name)
             other = replace(rule, column=name, terms=((1.0 / c, rule.column), *others), constant=-rule.constant / c)
             if self._is_free(self.schema.index(name)) and self._is_on_grid(other):
-                return other
+                return other if not (is_made and self.is_auto) or self._is_short_sum(other) else rule
         return rule
+
+    def _is_short_sum(self, rule: Equation) -> bool:
+        """Whether answers about a sum stay exact, by the parts of its terms that are sums themselves."""
+        names = [name for _, name in rule.terms]
+        parts = {term.at for name in names for term in self.sources[self.schema.index(name)].terms}
+        if not all(at < self.d for at in parts):
+            return False
+        columns = [self.schema.columns[at] for at in parts]
+        step = min(column.step for column in (*columns, self.schema[rule.column]))
+        return _is_short(sorted(map(number_span, columns)), number_span(self.schema[rule.column]), step)
 
     def _is_on_grid(self, rule: Equation) -> bool:
         """Whether all sums of values on their grids are values of the equation's column."""

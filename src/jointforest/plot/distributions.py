@@ -157,7 +157,10 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
     if len(data):
         low, high = min(low, data[0]), max(high, data[-1])
     x, is_step = _cdf_points(found.step, found.center, np.array(found.atoms), low, high)
-    up_to = model.observe(evidence).cdf(j, x)[0]
+    state = model.observe(evidence)
+    if not is_step:  # of heavy tails all but a few points would lie in the tail
+        x = np.unique(np.concatenate([x, state.quantile(j, np.linspace(0.0, 1.0, _POINTS + 1)[1:-1])[0]]))
+    up_to = state.cdf(j, x)[0]
     ax.plot(places(found, x), up_to, drawstyle="steps-post" if is_step else "default", color=POSTERIOR, label="model")
     if len(data):
         ends, share = np.append(data, x[-1]), np.append(np.arange(1, len(data) + 1) / len(data), 1.0)

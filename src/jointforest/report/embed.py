@@ -108,7 +108,7 @@ def _smaller(shown: ShownJoint, X: np.ndarray) -> tuple[ShownJoint, int, dict[st
         found = _fitting(small)
         if found is not None:
             return small, *found
-    return small, BITS[-1], _written(small, BITS[-1])
+    return small, BITS[-1], _written(small, BITS[-1], page_cuts(small))
 
 
 def _is_plain(shown: ShownJoint) -> bool:
@@ -122,8 +122,9 @@ def _fitting(shown: ShownJoint) -> tuple[int, dict[str, Any]] | None:
         return None
     if _n_numbers(shown.joint.distribution) > MOST_NUMBERS:
         return None
+    cuts = page_cuts(shown)
     for bits in BITS:
-        written = _written(shown, bits)
+        written = _written(shown, bits, cuts)
         if len(written["packed"]) <= MOST_BYTES:
             return bits, written
     return None
@@ -184,9 +185,8 @@ def wire(found: Embedded, title: str, said: str) -> dict[str, Any]:
     return {"table": about, "n_rows": found.shown.joint.schema.n_rows} | found.written
 
 
-def _written(shown: ShownJoint, bits: int) -> dict[str, Any]:
+def _written(shown: ShownJoint, bits: int, cuts: list[ColumnCuts]) -> dict[str, Any]:
     packer = Packer()
-    cuts = page_cuts(shown)
     columns = [_column(shown, j, one, packer) for j, one in enumerate(cuts)]
     distribution = shown.joint.distribution
     parts = []

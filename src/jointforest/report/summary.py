@@ -11,7 +11,7 @@ import numpy as np
 from ..cards.format import percent
 from ..cards.svg import Span, histogram_svg
 from ..data.discretization.dependence import spanning_tree
-from ..data.frames import encode
+from ..data.frames import encode_ranges
 from ..data.reading import ColumnReading
 from ..data.schema import Column, Schema
 from ..data.shown_values import axis_ticks, interval_in_words, number_text
@@ -169,21 +169,32 @@ _MOST_LEVELS = 8
 """Levels of a column that have a bar."""
 
 
-def columns(shown: ShownJoint, X: np.ndarray | None) -> list[dict[str, Any]]:
-    """The template's data on each column; ``X`` (n, d) are rows to stand beside the joint."""
+class TableRows(NamedTuple):
+    """Rows of a table to stand beside the joint: X (n, d), and columns with cells that are ranges, bool (d,)."""
+
+    # Which values the cells of these columns have is not known, so nothing is counted in them.
+    X: np.ndarray
+    has_ranges: np.ndarray
+
+
+def columns(shown: ShownJoint, table: TableRows | None) -> list[dict[str, Any]]:
+    """The template's data on each column."""
     answer = answers.posterior(shown, {"exact": True})["columns"]
     found = []
     for j, (column, bins, one) in enumerate(zip(shown.columns, shown.bins, answer, strict=True)):
-        rows = None if X is None else shares_of_rows(X[:, j], column, bins.edges)
-        about = {"name": column.name, "kind": column.kind, "missing": _missing_in_words(one["missing"], X, j)}
+        cells = None if table is None or table.has_ranges[j] else table.X[:, j]
+        rows = None if cells is None else shares_of_rows(cells, column, bins.edges)
+        about = {"name": column.name, "kind": column.kind, "missing": _missing_in_words(one["missing"], cells)}
         mass = np.array(one["mass"])
         found.append(about | (_level_bars if column.is_categorical else _of_num)(column, bins, one, mass, rows))
     return found
 
 
-def encoded(shown: ShownJoint, frame: Any) -> np.ndarray:
-    """Rows of a frame as the joint has them, (n, d); levels never seen are missing."""
-    return encode(shown.joint.schema, frame)[0]
+def encoded(shown: ShownJoint, frame: Any) -> TableRows:
+    """Rows of a frame as the joint has them; levels never seen are missing."""
+    X, _, ranges = encode_ranges(shown.joint.schema, frame)
+    none = np.zeros(X.shape[1], bool)
+    return TableRows(X, none if ranges is None else np.any(ranges.number >= 0, axis=0))
 
 
 def _level_bars(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
@@ -234,13 +245,13 @@ def _of_num(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: n
     }
 
 
-def _missing_in_words(missing: float | None, X: np.ndarray | None, j: int) -> str | None:
-    """How often the cell is missing, in words."""
-    rows = 0.0 if X is None else float(np.isnan(X[:, j]).mean())
+def _missing_in_words(missing: float | None, cells: np.ndarray | None) -> str | None:
+    """How often the cell is missing, in words; ``cells`` (n,) are those of the table."""
+    rows = 0.0 if cells is None else float(np.isnan(cells).mean())
     if not missing and not rows:
         return None
     said = f"missing {percent(missing or 0.0)}"
-    return said if X is None else f"{said} (table {percent(rows)})"
+    return said if cells is None else f"{said} (table {percent(rows)})"
 
 
 # ---- Which columns depend on each other in the joint: a matrix or a map, and what predicts a column.
@@ -261,7 +272,7 @@ class Dependence(NamedTuple):
 
     names : tuple of str
     bits : float64 array (d, d)
-    rows : float64 array (d, d), or None. The bits of rows of the table.
+    rows : float64 array (d, d), or None. The bits of rows of the table; NaN of columns with ranges.
     strength : float64 array (d, d). sqrt(1 - exp(-2 I)), I in nats: of normal columns the size of their correlation.
     order : int32 array (d,). Columns, each after the one on which it depends most: see `spanning_tree`.
     """
@@ -273,14 +284,17 @@ class Dependence(NamedTuple):
     order: np.ndarray
 
 
-def find_dependence(shown: ShownJoint, X: np.ndarray | None = None) -> Dependence | None:
-    """The dependences of a joint, and of rows X (n, d) of its table; None of a single column."""
+def find_dependence(shown: ShownJoint, table: TableRows | None = None) -> Dependence | None:
+    """The dependences of a joint, and of rows of its table; None of a single column."""
     columns = shown.columns
     if len(columns) < 2:
         return None
     cuts = shown.class_cuts
     information = all_informations(shown.nothing, range(len(columns)), dict(enumerate(cuts)))
-    rows = None if X is None else information_of_rows(X, columns, cuts) / np.log(2.0)
+    rows = None
+    if table is not None:
+        rows = information_of_rows(table.X, columns, cuts) / np.log(2.0)
+        rows[table.has_ranges] = rows[:, table.has_ranges] = np.nan
     names = tuple(column.name for column in columns)
     strength = np.sqrt(-np.expm1(-2.0 * information))
     return Dependence(names, information / np.log(2.0), rows, strength, spanning_tree(information)[0])
@@ -338,7 +352,7 @@ def predictors(found: Dependence, target: str) -> list[dict[str, str]]:
 
 
 def _in_bits(found: Dependence, i: int, j: int) -> str:
-    beside = "" if found.rows is None else f" (table {found.rows[i, j]:.2f})"
+    beside = "" if found.rows is None or np.isnan(found.rows[i, j]) else f" (table {found.rows[i, j]:.2f})"
     return f"{found.bits[i, j]:.2f} bits{beside}"
 
 

@@ -122,8 +122,8 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
     _check_wanted(joint, wanted)
     title = "joint" if title is None else title
     shown = ShownJoint(joint, title)
-    X = None if data is None else encoded(shown, data)
-    found, depends = embedded(shown), find_dependence(shown, X)
+    table = None if data is None else encoded(shown, data)
+    found, depends = embedded(shown), find_dependence(shown, table)
     faithful = None if data is None else fidelity(joint, data, holdout, random_state=0)
     unusual = unusual_rows(shown, data, examples) if examples else None
     checked = check_with_notes(joint, data) if examples else None
@@ -138,8 +138,8 @@ def report_text(joint: Any, wanted: WantedSections) -> str:
         reading=reading,
         rules=[in_words(rule) for rule in joint.rules],
         fidelity=None if faithful is None else _figures(faithful),
-        columns=columns(shown, X),
-        n_rows=None if X is None else len(X),
+        columns=columns(shown, table),
+        n_rows=None if table is None else len(table.X),
         matrix=None if depends is None else matrix(depends),
         arcs=None if depends is None else arcs(depends),
         target=target,

@@ -108,6 +108,36 @@ def test_agreement_by_chance_is_no_rule() -> None:
         assert not rules or n < 40  # of a few rows, equal columns are a fact
 
 
+@pytest.mark.parametrize("kind", ["more often", "of groups"])
+@pytest.mark.parametrize(("n", "d"), [(200, 60), (400, 40), (1_000, 30)])
+def test_cells_that_are_missing_more_often_follow_no_range(kind: str, n: int, d: int) -> None:
+    found = 0
+    for seed in range(3):
+        rng = np.random.default_rng([seed, n])
+        X = np.round(10.0 * rng.normal(size=(n, d)) + 50.0)
+        for j in range(d // 2):
+            k, share = d // 2 + int(rng.integers(d - d // 2)), rng.choice([0.2, 0.5, 0.8])
+            if kind == "of groups":  # columns that have one value in each of twelve groups
+                group = rng.integers(0, 12, n)
+                X[:, k] = np.round(10.0 * rng.normal(size=12)[group] + 50.0)
+                X[(rng.random(12)[group] < share) & (rng.random(n) < 0.97), j] = np.nan
+            else:
+                z = (X[:, k] - np.quantile(X[:, k], 1.0 - share)) / 10.0
+                X[rng.random(n) < 1.0 / (1.0 + np.exp(-rng.choice([1.0, 2.0, 4.0, 8.0]) * z)), j] = np.nan
+        frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(d)])
+        found += sum("=" in rule.replace(" = ", "") for rule in _found(frame))
+    assert found == 0
+
+
+@pytest.mark.parametrize("extra", [0.0, 0.2, 0.5])
+def test_a_range_is_found_beside_cells_missing_by_chance(extra: float) -> None:
+    rng = np.random.default_rng(0)
+    X = np.round(12.0 * rng.normal(size=(1_000, 30)) + 50.0)
+    X[(X[:, 3] < 45.0) | (rng.random(1_000) < extra), 0] = np.nan
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(30)])
+    assert _found(frame) == {f"x0 missing {'if' if extra else 'iff'} x3 <= 44"}
+
+
 @pytest.mark.parametrize("hidden", [0.05, 0.2])
 def test_missing_cells_hide_no_rule(hidden: float) -> None:
     frame = obedient(20_000, 3)
@@ -205,3 +235,18 @@ def test_a_change_beyond_the_rounding_is_an_exception() -> None:
     frame = _pixels(3_000, 6)
     frame.loc[17, "excess"] += 0.1
     assert not any("excess" in rule.columns for rule in read_training_rows(frame, None).schema.rules)
+
+
+def test_two_sums_of_one_column_are_both_named_by_it() -> None:
+    rng = np.random.default_rng(0)
+    net, rate = np.rint(np.exp(rng.normal(4.0, 1.0, 600))), rng.choice([0.07, 0.19], 600)
+    gross = net + np.rint(rate * net)
+    paid = np.where(rng.random(600) < 0.7, gross, np.rint(gross * rng.random(600)))
+    columns = {"net": net, "tax": gross - net, "gross": gross, "paid": paid, "open": gross - paid}
+    frame = pd.DataFrame(columns)
+    assert _found(frame) == {"gross = net + tax", "gross = paid + open"}
+    joint = jf.HiddenTreeForest(n_estimators=2, n_states=8, rules="all", random_state=0).fit(frame).joint_
+    drawn = joint.sample(500, random_state=0)
+    assert all(rule.is_enforced for rule in joint.rules)
+    assert (drawn.gross == drawn.net + drawn.tax).all()
+    assert (drawn.gross == drawn.paid + drawn.open).all()

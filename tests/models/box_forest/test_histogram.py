@@ -181,7 +181,7 @@ def test_trees_weighted_by_beta(beta: float) -> None:
     j = numeric(model)[0]
     cuts = some_cuts(model, j, 0)
     rng = np.random.default_rng(0)
-    cells = np.full((histograms.MANY_ROWS + 1, len(model.schema.columns)), np.nan)
+    cells = np.full((8 * histograms.MANY_ROWS + 1, len(model.schema.columns)), np.nan)
     other = next(k for k in numeric(model) if k != j)
     cells[:, other] = [random_number(rng, model.schema.columns[other]) for _ in cells]
     evidence = Evidence.of_values(cells)

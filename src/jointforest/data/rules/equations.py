@@ -56,7 +56,35 @@ def find_equations(table: CodedTable, exceptions: float = 0.0) -> list[Equation]
                 if equation is not None:
                     found.append(equation)
                     solved.add(table.schema.index(equation.column))
-    return found
+    return found if exceptions else _shortened(table, found)
+
+
+def _shortened(table: CodedTable, found: list[Equation]) -> list[Equation]:
+    """The equations of more than two terms with those of others put in where that leaves fewer columns: beside
+    ``gross = net + tax``, ``net = paid + open - tax`` is ``gross = paid + open``."""
+    out = list(found)
+    for i, one in enumerate(found):
+        for other in found:
+            if one.tolerance or other.tolerance or other == one or len(out[i].terms) < 3:
+                continue
+            of_one, of_other = _as_zero(out[i]), _as_zero(other)
+            for name in of_one.keys() & of_other.keys() - {""}:
+                ratio = of_one[name] / of_other[name]
+                both = {key: of_one.get(key, 0.0) - ratio * of_other.get(key, 0.0) for key in of_one | of_other}
+                left = [(c, key) for key, c in both.items() if key and abs(c) > 1e-9]
+                if 2 < len(left) < len(out[i].columns):
+                    (c, y), *rest = left
+                    terms = tuple((-k / c, key) for k, key in rest)
+                    short = _turned(table, Equation(column=y, terms=terms, constant=-both[""] / c + 0.0))
+                    if not contradicted(short, table.schema, table.X).any():
+                        out[i] = replace(short, rows=out[i].rows)
+                        break
+    return out
+
+
+def _as_zero(equation: Equation) -> dict[str, float]:
+    """The coefficients of a sum that is 0 by an equation, by the names of the columns; that of "" is the constant."""
+    return {equation.column: -1.0, "": equation.constant} | {name: c for c, name in equation.terms}
 
 
 def _complete_parts(table: CodedTable, columns: list[int]) -> Iterator[tuple[list[int], np.ndarray]]:

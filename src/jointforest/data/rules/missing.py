@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import bdtrc
+from scipy.special import bdtrc, comb
 
 from .coded import CHANCE, CodedTable
 from .contradictions import combined
@@ -67,14 +67,15 @@ def _ranges(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple
             if n < _FEWEST or np.isinf(bound):
                 continue
             outside = np.flatnonzero(known & ~inside)
-            # in the rows next to the range, cells are missing as often as farther on: missing cells that only become
-            # more frequent are no question that was not asked
-            near = outside[np.argsort(sign * x[outside], kind="stable")[:_FEWEST]]
-            is_mutual, share = not mask[outside].any(), mask[outside].mean()
-            if bdtrc(int(mask[near].sum()) - 1, len(near), share) < _AS_OFTEN:
-                continue
-            share = mask[known].mean() if is_mutual else share
-            if n * -np.log(share) < np.log(2.0 * table.d**3 / CHANCE):
+            outside = outside[np.argsort(sign * x[outside], kind="stable")]
+            is_mutual, least = not mask[outside].any(), np.log(2.0 * table.d**3 / CHANCE)
+            if is_mutual:
+                of_values = [len(np.unique(x[rows])) for rows in (known, inside)]
+                # rows of equal values are often alike: so many values lie in the range by chance, too
+                nats = min(n * -np.log(mask[known].mean()), np.log(comb(*of_values)))
+            else:
+                nats = _against_chance(mask[outside], x[outside], n, least)
+            if nats < least:
                 continue
             if mask[~known].all():  # a question is not asked either where the one that it depends on is not asked
                 n += int((~known).sum())
@@ -87,6 +88,22 @@ def _ranges(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple
             )  # fmt: skip
             found.append((n, rule))
     return found
+
+
+def _against_chance(mask: np.ndarray, x: np.ndarray, n: int, least: float) -> float:
+    """Log-likelihood ratio that n rows of a range are missing for another reason than those outside (m,), of which the
+    nearest come first; 0 if these say that there is no edge. The ratio has to be ``least``."""
+    share = float(mask.mean())
+    # Rows of equal values may be missing together, as those of one group are: so many of them count as one.
+    _, place = np.unique(x, return_inverse=True)
+    count = np.bincount(place)
+    off = (np.bincount(place, mask) - share * count) ** 2 / (share * (1.0 - share) * count)
+    alike = max(off.sum() / max(len(count) - 1, 1), 1.0)
+    # In the rows next to the range cells are missing as often as farther on: missing cells that only become more
+    # frequent are no question that was not asked. As many rows are compared as the range must have.
+    near = min(max(int(least / -np.log(share)) + 1, _FEWEST), len(mask) // 2)
+    is_edge = bdtrc(int(mask[:near].sum()) - 1, near, mask[near:].mean()) >= _AS_OFTEN
+    return is_edge * n / alike * -np.log(share)
 
 
 def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:

@@ -283,11 +283,12 @@ def _learn_stages(problem: PredictorProblem) -> LearnedMembers:
 
 def _choose_joint(problem: PredictorProblem, folds: list[Fold], rows: np.ndarray) -> Chosen:
     """The joint of these rows; candidates are compared in the folds, so that the joints of folds are learned once."""
-    # Forests are no candidates: a generative forest is a member already, and a second one takes long to answer.
+    # Forests are no candidates: a generative forest is a member already, and a second one takes long to answer. Nor
+    # are trees of factors: learning and comparing them takes a third of the time of small tables and gains nothing.
     training, start = problem.training, time.monotonic()
     task = Task(
         training.schema, training.X[rows], None, problem.budget, problem.seed, start, problem.tell,
-        with_forests=False, ranges=None if training.ranges is None else training.ranges.take(rows),
+        with_forests=False, with_factors=False, ranges=None if training.ranges is None else training.ranges.take(rows),
     )  # fmt: skip
     if len(folds) > 1 and not problem.budget.is_clock:
         task = task._replace(folds=tuple(folds))

@@ -70,7 +70,7 @@ _LIMIT = 256 << 20
 """Bytes that the tables of a forest may take together; what does not fit is computed from the leaves each time."""
 FEW = 16
 """A table is made where evidence leaves more than one in so many parameter rows: below, it costs more than it saves."""
-MANY_ROWS = 64
+MANY_ROWS = 8
 """Rows of evidence from which on a table is made whatever they leave: each reaches many leaves."""
 _PIECES = 100_000
 """Most pairs of a run and a bin that are compared; of more no table is made."""

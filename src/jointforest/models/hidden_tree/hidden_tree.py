@@ -221,6 +221,7 @@ class LinkedPosterior(HiddenTreePosterior):
         """The posterior of the values of a part in each row, n arrays (S,); NaN where the evidence is impossible."""
         return self.kept.law(j)
 
+    @cached_property
     def totals(self) -> list[np.ndarray]:
         """The posterior of the total in each row, n arrays (L,); NaN where the evidence is impossible."""
         return self.kept.totals()

@@ -24,6 +24,8 @@ _LEFT_OUT = 1e-9
 """Posterior probability of the rows that are left out, of those that stand for one row; tables are in float32."""
 _LEAST_KNOWN = 1e-7
 """Probability below which a column has no value given the evidence: rounding leaves as much of an impossible row."""
+_TIE = 1e-13
+"""Added to a quantile's level where large values become small ones: of two that are equally good it is the larger."""
 _MOST_CELLS = 1 << 10
 """Cells of a grid from which on rounding to it is left out of moments: it would add about 1e-6 of the variance."""
 
@@ -235,7 +237,7 @@ class RuledPosterior(PosteriorState):
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         q = np.asarray(q, dtype=np.float64)
         if (term := self._converted(j)) is not None and self.rows.is_one_each:
-            back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else 1.0 - q)
+            back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else np.minimum(1.0 - q + _TIE, 1.0 - _TIE))
             found = self.coordinates.made(j, self.coordinates.sources[j].constant + term.coefficient * back)
             return np.where(np.isnan(self.share)[:, None], np.nan, found)
         if j not in self.coordinates.plain:
@@ -254,23 +256,28 @@ class RuledPosterior(PosteriorState):
         column, each = self.distribution.schema.columns[j], each[mine]
         return inverted(lambda x: share @ state.cdf(at, x), q, each.min(axis=0), each.max(axis=0), column)
 
-    # ---- columns without grid in other units
+    # ---- columns in other units
 
     def _converted(self, j: int) -> Term | None:
-        """The term of a column that is another one without grid, in another unit."""
+        """The term of a column that is another one in another unit: without grids, or with a grid each."""
         terms = self.coordinates.sources[j].terms
-        is_one = len(terms) == 1 and terms[0].table is None
-        return terms[0] if is_one and self.coordinates.inner.columns[terms[0].at].step == 0.0 else None
+        if len(terms) != 1 or terms[0].table is not None:
+            return None
+        inner = self.coordinates.inner.columns[terms[0].at]
+        has_grids = self.distribution.schema.columns[j].step > 0.0 and not inner.is_categorical
+        return terms[0] if inner.step == 0.0 or (has_grids and self.rows.sums is None) else None
 
     def _converted_cdf(self, j: int, term: Term, x: np.ndarray) -> np.ndarray:
         """P(column j <= x) at q points, in each row, (R, q)."""
-        column = self.distribution.schema.columns[j]
+        column, inner = self.distribution.schema.columns[j], self.coordinates.inner.columns[term.at]
         if column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
             x = np.array([self.coordinates.border(j, one) for one in x.tolist()])
         back = (x - self.coordinates.sources[j].constant) / term.coefficient
+        if inner.step > 0.0:  # the last value before the bound, on which none lies
+            back = inner.center + np.floor((back - inner.center) / inner.step) * inner.step
         if term.coefficient > 0.0:
             return self.inner.cdf(term.at, back)
-        return 1.0 - self.inner.cdf(term.at, np.nextafter(back, -np.inf))
+        return 1.0 - self.inner.cdf(term.at, back if inner.step > 0.0 else np.nextafter(back, -np.inf))
 
     # ---- means, variances and covariances of what columns are made of
 
@@ -453,7 +460,7 @@ class RuledPosterior(PosteriorState):
                 return None
             one, k = found, 0
             state = linker.observe(cells.without_parts(j).evidence(), [one])
-        p = state.totals()[k]
+        p = state.totals[k]
         return None if np.isnan(p[0]) else grouped(self.coordinates, j, linker.totals(cells, j, one), p)
 
     # ---- rows filled, and missing cells
