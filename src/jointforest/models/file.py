@@ -260,9 +260,9 @@ def write_atomically(data: bytes, path: str | os.PathLike[str]) -> None:
 _IN_ARROW = b"jointforest"
 _COMPONENTS = "components"
 _TABLE_OF = {"N": "nodes", "T": "trees", "W": "left_levels", "L": "leaves", "P": "pieces"}
-_TABLES = {f"trees.{name}": _TABLE_OF[size] for name, (_, size) in TREE_FIELDS.items()}
-_TABLES |= {f"leaves.{name}": _TABLE_OF[shape[0]] for name, (_, shape) in LEAF_FIELDS.items()}
-_TABLES |= {f"leaves.pieces.{name}": _TABLE_OF[shape[0]] for name, (_, shape) in PIECE_FIELDS.items()}
+_TABLES = {f"trees.{name}": _TABLE_OF[of.axes[0]] for name, of in TREE_FIELDS.items()}
+_TABLES |= {f"leaves.{name}": _TABLE_OF[of.axes[0]] for name, of in LEAF_FIELDS.items()}
+_TABLES |= {f"leaves.pieces.{name}": _TABLE_OF[of.axes[0]] for name, of in PIECE_FIELDS.items()}
 """Table of each array of a forest; any other array is a table of its own name."""
 
 
