@@ -12,10 +12,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 
 import jointforest as jf
 from jointforest.data.evidence import Evidence
+from jointforest.models.box_forest.box_forest import merge
 from jointforest.models.box_forest.condition import condition, marginalize
 from jointforest.models.box_forest.files import check_forest
 from jointforest.models.box_forest.leaves import levels as wide_levels
-from jointforest.models.box_forest.merge import merge
 from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest
 

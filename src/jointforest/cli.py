@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, commands, history_commands
+from . import __version__, commands
 from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, WORDS, CsvForm, keep_texts
 from .data.table_files import means_as_cells, plain
@@ -176,7 +176,7 @@ def fit(
 
     others = {name: more[name] for name in ("trees", "min_leaf", "rule", "rules", "objective", "errors")}
     others |= {"budget": budget, "learner": learner, "target": target}
-    history_commands.check_options(order, group, others)
+    commands.check_history_options(order, group, others)
     _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"]}
     settings |= {"objective": more["objective"]} if more["objective"] else {}
@@ -203,9 +203,9 @@ def fit(
             if name is not None and name in names:
                 frame = commands.where_known(frame, name)
         table = commands.batches_of_tables(tables, source, levels) if frame is None else frame
-        histories = history_commands.learn(table, group, order, settings)
+        histories = commands.fit_histories(table, group, order, settings)
         commands.learned_from(csv, commands.in_frames_of("file", histories)).save(output)
-        history_commands.tell(histories)
+        commands.tell_of_histories(histories)
         return
     if frame is None:
         if budget:
@@ -329,7 +329,7 @@ def info(model: str, as_json: bool) -> None:
         click.echo(json.dumps(plain(about), indent=2))
         return
     if joint.is_of_histories:
-        click.echo("\n".join(history_commands.about(joint)))
+        click.echo("\n".join(commands.about_histories(joint)))
         return
     click.echo(f"{_model_size(about)}, background {about['epsilon']:g}")
     click.echo(str(joint.reading))
@@ -376,7 +376,7 @@ def sample(
 
     joint = load_any(model)
     if joint.is_of_histories:
-        history_commands.check_sample(rows, given, where, missing)
+        commands.check_history_sample(rows, given, where, missing)
         write(joint, joint.sample(rows, seed), output, form)
         return
     known = joint.given(given)
@@ -518,7 +518,7 @@ def score(model: str, table: str, output: str, source: Input) -> None:
     joint = load_any(model)
     if joint.is_of_histories:
         csv = commands.csv_form(table, source, joint)
-        scores = history_commands.scores(joint, read(table, source, joint))
+        scores = commands.history_scores(joint, read(table, source, joint))
         write(joint, scores, output, source.form, csv)
         mean = pa.compute.mean(scores.column(1)).as_py()
         say(f"mean log-density {mean:.6g} over {len(scores)} subjects")
@@ -736,7 +736,7 @@ def forecast(
     csv = commands.csv_form(table, source, joint)
     frame = read(table, source, joint)
     found = joint.forecast(frame, steps, n_draws=max(draws or 0, 100), random_state=seed)
-    answer = found.sample(draws) if draws else history_commands.forecasts(joint, found, level)
+    answer = found.sample(draws) if draws else commands.forecast_table(joint, found, level)
     write(joint, answer, output, source.form, csv)
 
 

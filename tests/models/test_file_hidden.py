@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jointforest.data.identifiers import SetAside
-from jointforest.data.schema import Column, Schema
+from jointforest.data.schema import Column, Schema, SetAside
 from jointforest.data.written_forms import WrittenForm
 from jointforest.models import file as store
 from jointforest.models.base import Distribution

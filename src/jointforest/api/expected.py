@@ -11,13 +11,29 @@ from ..data.frames import check_weights, encode, warn_unseen
 from ..ensembles.evaluate import apply_link, raw
 from ..ensembles.evaluate import encode_features as encode_for
 from ..ensembles.read import read_ensemble
-from ..inference.expectation.by_draws import Drawn, expected_by_draws
-from ..inference.expectation.expectation import MatchedRows, expected, expected_answer, knows_splits, spread, with_table
+from ..inference.expectation.expectation import (
+    Drawn,
+    MatchedRows,
+    expected,
+    expected_answer,
+    expected_by_draws,
+    knows_splits,
+    spread,
+    with_table,
+)
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
-from ..inference.refit.refit import refit_values, targets
-from ..inference.shapley.coalition_values import Background, by_completions, conditional, known_cells, values_by_leaves
-from ..inference.shapley.coalition_values import interventional as interventional_value
-from ..inference.shapley.game import Players, budget, shapley_values
+from ..inference.refit import refit_values, targets
+from ..inference.shapley import (
+    Background,
+    Players,
+    budget,
+    by_completions,
+    conditional,
+    known_cells,
+    shapley_values,
+    values_by_leaves,
+)
+from ..inference.shapley import interventional as interventional_value
 from ..runtime.parameters import check, check_number, seed_of
 from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cards import html
-from ..cards.format import percent, signed
+from .. import cards
+from ..cards import percent, signed
 from ..data.conditions import check_hard, without_missing
 from ..data.discretization.base_density import cdf, levels, quantiles
 from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
@@ -70,7 +70,7 @@ class Forecast:
         left = f"and {len(self.subjects) - len(shown):,} subjects more" if len(self.subjects) > len(shown) else ""
         said = "The next row of each subject: means of numbers and dates, the most probable levels."
         header = ("subject", "no row follows", *self.columns)
-        return html.view_html(repr(self), [said], [html.table_html(rows, header)], left)
+        return cards.view_html(repr(self), [said], [cards.table_html(rows, header)], left)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -19,11 +19,10 @@ from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
 from ..data.schema import Schema, as_levels, snap
 from ..inference.check.result import Check, Repair, check
-from ..inference.counterfactual.counterfactual import Counterfactuals, counterfactual
-from ..inference.explanation.explain import Explanation, reverse
-from ..inference.explanation.tree_text import tree_text
+from ..inference.counterfactual import Counterfactuals, counterfactual
+from ..inference.explanation import Explanation, reverse, tree_text
 from ..inference.information.divergence import ColumnDistance
-from ..inference.information.projection import Estimate
+from ..inference.information.integral import Estimate
 from ..inference.sampling import impute_by_draws
 from ..inference.support import Uncertainty, uncertainty
 from ..models.base import Distribution, PosteriorState
@@ -36,7 +35,7 @@ from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded
 from .ask import ask
 from .fit_report import FitReport
-from .information import compare, divergence, entropy, mutual_information
+from .pairs import compare, divergence, entropy, mutual_information
 from .posterior import Marginal, Posterior, check_support, conditions_of, observe_missing, posterior_of
 from .views import joint_html, part_sizes, size_text
 

@@ -15,18 +15,17 @@ from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
 from ..data.meaning import meaning_of, refuse_pair
 from ..data.schema import Schema, as_levels, seconds_apart, snapped
-from ..inference.explanation.explain import Explanation, explain
+from ..inference.explanation import Explanation, explain
 from ..inference.histogram import bin_edges, histogram
-from ..inference.information.projection import Estimate
+from ..inference.information.integral import Estimate
 from ..inference.modes import model_modes, peak
 from ..inference.sampling import sample, sample_and_weigh, sample_blocks, seed_of_block
 from ..inference.support import SUPPORT, column_errors, event_errors, rows_like, support_in_words
 from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
-from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event
+from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event, with_shown_numbers
 from ..query_language.render import conditions_text
-from ..query_language.shown import with_shown_numbers
 from ..runtime.parameters import check_number, check_shares, seed_of
 from ..runtime.threads import threaded, use_jobs
 from ..runtime.warnings import NotLearnedWarning, UnsupportedEvidenceWarning, warn, warn_of_draws

@@ -14,7 +14,6 @@ from ..runtime.parameters import need
 from . import cells
 from .conditions import Censored
 from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
-from .identifiers import REASONS, SetAside
 from .rules.rule import rules_from_list
 from .schema import (
     DIGIT_KINDS,
@@ -24,9 +23,11 @@ from .schema import (
     MAX_ATOMS,
     MAX_LEVELS,
     MOST_DIGITS,
+    REASONS,
     Column,
     Frame,
     Schema,
+    SetAside,
     snapped,
 )
 from .times import DAY, OF_DAYS, OF_NUMBERS

@@ -14,7 +14,7 @@ from ..evaluation.columns_and_pairs import quantile_edges
 from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import chunks
 from ..runtime.warnings import warn
-from .tables import encode_exact, in_words
+from .compare import encode_exact, in_words
 
 _BINNED = 1 / 3
 """Share of the old rows that set the bins of columns; the others are what rows of the stream are ranked among."""

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.conditions import column_text
 from ..data.evidence import Evidence, build
 from ..data.frames import encode_ranges, labels_at, read, take_rows
+from ..data.reading import cell_in_words
 from ..data.schema import Column
-from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
-from ..data.texts import column_text
-from ..inference.explanation.explain import explain
-from ..inference.information.classes import (
+from ..inference.explanation import explain
+from ..inference.information.divergence import (
     CLASS_BINS,
     all_informations,
     class_cuts,
@@ -30,7 +30,7 @@ from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
-from .known import Known
+from .answers import Known
 from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, suspicious, to_shown
 from .state import place_of, whole_number
 

@@ -18,7 +18,7 @@ from ..data.schema import Column, Schema
 from ..models.base import Distribution, PosteriorState
 from ..models.ruled.ruled import PartsOfSum, sum_in_parts
 from ..runtime.threads import chunks
-from .information.projection import Estimate, averaged, exact
+from .information.integral import Estimate, averaged, exact
 from .sampling import DRAWS_AT_ONCE, sample, seed_of_block
 
 RELATIONS = {

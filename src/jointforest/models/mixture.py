@@ -13,8 +13,7 @@ from ..data.rules.rule import Rule
 from ..data.schema import Column, Schema
 from ..runtime.arrays import ranges
 from .base import Distribution, Parts, PosteriorState, of_known
-from .box_forest.box_forest import BoxForest
-from .box_forest.merge import merge
+from .box_forest.box_forest import BoxForest, merge
 from .points import inverted
 
 

@@ -100,3 +100,14 @@ def need_all(name: str, holds: np.ndarray, values: np.ndarray, expected: str) ->
         at = tuple(int(i) for i in np.argwhere(~holds)[0])
         where = ", ".join(map(str, at))
         raise ValueError(f"{name}[{where}] is {values[at]}, expected {expected}")
+
+
+# ---- How much memory a question may take at a time: what would take more is cut into pieces.
+
+LIMIT = 2 << 30
+"""Bytes that a question may take, beside its answer."""
+
+
+def at_once(bytes_each: float, share: float = 1.0) -> int:
+    """How many equal pieces of work are done at once, at least one, in a share of `LIMIT`."""
+    return max(int(share * LIMIT / max(bytes_each, 1.0)), 1)

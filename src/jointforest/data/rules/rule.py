@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from ...runtime.parameters import need
-from ..texts import column_text, plain_number, sum_text, value_text
+from ..conditions import column_text, plain_number, sum_text, value_text
 
 ENOUGH_ROWS = 300
 """Rows that support a rule that is enforced without being declared: by the rule of three, then fewer than 1 % of the

@@ -12,11 +12,10 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .descent_kernels import routed_rows
 from .leaves.levels import mixed_level_masses
-from .posterior_kernels import leaf_moments, level_sums, posterior_rows, row_scratch
+from .posterior_kernels import leaf_moments, level_sums, posterior_rows, row_scratch, weigh_trees, with_routed
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
 from .structure_kernels import MIXED
-from .tree_weight_kernels import weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
 """Most pairs of a row and a leaf in a chunk: some 50 MB."""

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...runtime.arrays import divided
-from ...runtime.memory import at_once
+from ...runtime.arrays import at_once, divided
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from . import hinge
 from .hidden_trees import HiddenTrees, TreeTables

@@ -9,8 +9,20 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .base_kernels import cell_share, cells_within, change_of, origin_of, range_factor, share_in_range, value_inside
-from .cell_kernels import FLOOR, bin_of, distribution, target_of, total_of
+from .cell_kernels import (
+    FLOOR,
+    bin_of,
+    cell_share,
+    cells_within,
+    change_of,
+    distribution,
+    origin_of,
+    range_factor,
+    share_in_range,
+    target_of,
+    total_of,
+    value_inside,
+)
 from .columns import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
 from .memory_kernels import M_PREVIOUS, forget, move_past, remember

@@ -18,8 +18,7 @@ from ..base import Distribution, PosteriorState
 from ..hidden_tree.column import HiddenState
 from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
 from ..mixture import Mixture
-from .cells import CoordinateCells
-from .coordinates import NEVER, Coordinates
+from .coordinates import NEVER, CoordinateCells, Coordinates
 from .files import ruled_to_arrays
 from .linked import Linker
 from .posterior import GroupedPosterior, RuledPosterior

@@ -9,8 +9,7 @@ import numpy as np
 from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
 from ..points import Points, SumDistribution, inverted
-from .cells import CoordinateCells
-from .coordinates import Coordinates, Term
+from .coordinates import CoordinateCells, Coordinates, Term
 from .translate import supports
 
 _MOST_ROWS = 1 << 17
