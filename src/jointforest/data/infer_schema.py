@@ -20,7 +20,6 @@ from . import times
 from .cells import OPEN, FrameReader, numbers, of_numbers, ranges_refused, ticks, without
 from .conditions import Censored, Interval
 from .csv_files import WORDS, is_number
-from .ends import ends_of
 from .frames import encode_reader, read
 from .observe_table import (
     MAX_CELLS,
@@ -58,6 +57,7 @@ from .schema import (
     Schema,
     SetAside,
     cell_places,
+    ends_of,
     is_number_name,
     near,
     snapped,

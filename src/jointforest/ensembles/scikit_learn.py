@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.cells import absent
 from ..runtime.parameters import need
-from .adopt import float64_thresholds
+from .evaluate import float64_thresholds
 from .read import read_ensemble
 from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .coded import CHANCE, CodedTable
-from .contradictions import ROUNDED, contradicted, equation_total, tolerance, with_tolerance
+from .contradictions import CHANCE, ROUNDED, CodedTable, contradicted, equation_total, tolerance, with_tolerance
 from .contradictions import number_span as range_of
 from .rule import Equation
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .coded import CHANCE, MOST_EXCEPTION_SHARE, CodedTable
-from .contradictions import combined, minority, numbers_of_distinct
+from .contradictions import CHANCE, MOST_EXCEPTION_SHARE, CodedTable, combined, minority, numbers_of_distinct
 from .rule import Combinations, Function
 
 _PAIRS = 4_000

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import bdtrc
 
-from .coded import CHANCE, CodedTable
-from .contradictions import combined
+from .contradictions import CHANCE, CodedTable, combined
 from .rule import MissingTogether, MissingWhere
 
 _FEWEST = 20

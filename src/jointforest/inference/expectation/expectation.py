@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence, distinct_rows
-from ...ensembles.adopt import cell_edges
-from ...ensembles.evaluate import apply_link, raw, raw_blocks
+from ...ensembles.evaluate import apply_link, cell_edges, raw, raw_blocks
 from ...models.base import Distribution
 from ...models.box_forest.posterior import chunk_posterior, row_chunks
 from ...runtime.parameters import check

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...data.schema import Column, Columns, Schema, kernel_columns, near
-from ...ensembles.adopt import cell_edges
-from ...ensembles.evaluate import by_position, level_codes
+from ...ensembles.evaluate import by_position, cell_edges, level_codes
 from ...ensembles.table import Ensemble, HashedLevels
 from ...models.box_forest.leaves.levels import members
 from ...models.box_forest.leaves.table import Leaves

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.evidence import build
 from ...data.schema import Schema
-from ...evaluation.misfit import LostPair, lost_pairs
+from ...evaluation.columns_and_pairs import LostPair, lost_pairs
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...runtime.parameters import FLAG, Number, parameter
