@@ -169,7 +169,7 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def load(path: str) -> Joint:
+def load_table_joint(path: str) -> Joint:
     """The joint of a table in a file, which answers in pyarrow tables: the command line needs no other frames."""
     joint = load_any(path)
     if joint.is_of_histories:
@@ -286,7 +286,7 @@ def n_rows_of_table(joint: Any, frame: pa.Table) -> int:
     return frame.num_rows - n_aside
 
 
-def value_text(column: Column | None, value: Any) -> str:
+def answer_text(column: Column | None, value: Any) -> str:
     """One answer; a duration, a time of day or a period as its column shows it."""
     from .data.table_files import shown
 
@@ -356,21 +356,21 @@ def write_answers(
     from .data import batches, reading
     from .runtime.progress import bar
 
-    files, told = batches.files_of(table), _BatchWarnings()
+    files, batch_warnings = batches.files_of(table), _BatchWarnings()
 
     def answers() -> Generator[pa.Table]:
-        told.start()
+        batch_warnings.start()
         with bar(reading.count_rows(files), "answering rows") as step:
             parts = reading.read_batches(files)
             for number, (file, part) in enumerate(parts if at_once is None else reading.in_blocks(parts, at_once)):
                 try:
-                    with told:
+                    with batch_warnings:
                         found = answer(part, number)
                 except ValueError as error:
                     raise ValueError(f"{file}: {error}") from None
                 yield found
                 step(part.num_rows)
-        told.sum_up()
+        batch_warnings.sum_up()
 
     reading.write_batches(answers, output, source.form, spelling_of(joint))
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..models.file import from_arrow as model_from_arrow
-from ..models.file import load_model
+from ..models.file import load_model, model_from_arrow
 from ..models.forde import read_forde
 from ..models.history.history_model import HistoryModel
 from ..models.mixture import mix as mix_models

@@ -12,7 +12,7 @@ from ..ensembles.evaluate import apply_link, raw
 from ..ensembles.evaluate import encode_features as encode_for
 from ..ensembles.read import read_ensemble
 from ..inference.expectation.expectation import (
-    Drawn,
+    DrawnAnswers,
     MatchedRows,
     expected,
     expected_answer,
@@ -556,7 +556,7 @@ class ExpectedPredictor:
         seed = seed_of(self.random_state)
         return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance)
 
-    def _drawn(self, rows: MatchedRows, method: str = "auto") -> Drawn:
+    def _drawn(self, rows: MatchedRows, method: str = "auto") -> DrawnAnswers:
         """Drawn under a joint that is not one forest."""
         seed = seed_of(self.random_state)
         return expected_by_draws(self._features, self.joint.distribution, rows, method, self.n_draws, seed)

@@ -29,7 +29,7 @@ from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
-from ..models.file import save_model, to_arrow
+from ..models.file import model_to_arrow, save_model
 from ..models.forde import write_forde
 from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded
@@ -224,7 +224,7 @@ class Joint:
         >>> joint.to_arrow()["components"]["kind"].to_pylist()
         ['forest']
         """
-        return to_arrow(self.distribution)
+        return model_to_arrow(self.distribution)
 
     def to_forde(self, folder: str | os.PathLike[str]) -> None:
         """Write the parameters for the R package arf: ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.

@@ -191,7 +191,7 @@ def _warn_unsupported(model: Distribution, rows: np.ndarray, compared: tuple[Com
         warn(UnsupportedEvidenceWarning(problem, "see compare for its probability"))
 
 
-def _relation(schema: Schema, asked: Comparison) -> comparison.Relation | comparison.Levels:
+def _relation(schema: Schema, asked: Comparison) -> comparison.LinearRelation | comparison.Levels:
     """A comparison, with its columns by number."""
     of = asked.left - asked.right
     columns = [schema[name] for _, name in of.terms]
@@ -204,7 +204,7 @@ def _relation(schema: Schema, asked: Comparison) -> comparison.Relation | compar
         return comparison.Levels(schema.index(a), schema.index(b), asked.op)
     _, origin = _times_of_column(schema, of)
     names, c = _numbers_of_sum(schema, of)
-    return comparison.Relation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
+    return comparison.LinearRelation(tuple(names), tuple(c.tolist()), asked.op, -of.constant - origin)
 
 
 def _given_known(state: PosteriorState, columns: Sequence[int]) -> Distribution:
@@ -216,7 +216,7 @@ def _given_known(state: PosteriorState, columns: Sequence[int]) -> Distribution:
     return model
 
 
-def _columns_of(relation: comparison.Relation | comparison.Levels) -> tuple[int, ...]:
+def _columns_of(relation: comparison.LinearRelation | comparison.Levels) -> tuple[int, ...]:
     return (relation.a, relation.b) if isinstance(relation, comparison.Levels) else relation.column
 
 

@@ -41,10 +41,10 @@ def with_event(state: PosteriorState, event: Mapping[str, Any]) -> tuple[Distrib
     conditions, missing = without_missing(event, state.distribution.schema.tick_boxes)
     known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
     model, log_missing = state.distribution.given_missing_cells(missing, known)
-    return model, with_values(state, event, True), log_missing
+    return model, with_event_values(state, event, True), log_missing
 
 
-def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
+def with_event_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
     """The evidence and the event's conditions on values; with ``as_regions`` as in `with_event`."""
     conditions, _ = without_missing(event, state.distribution.schema.tick_boxes)
     if as_regions:
@@ -561,7 +561,7 @@ class Posterior:
         Where the event states missing cells, the cells with evidence are known. A cell that a rule
         makes missing is an event of the values that the rule names.
         """
-        both, model = with_values(self.state, event, as_regions), self.state.distribution
+        both, model = with_event_values(self.state, event, as_regions), self.state.distribution
         _, missing = without_missing(event, model.schema.tick_boxes)
         if missing.keys() <= model.missing_by_rule:
             given, log_p = model.given_missing_cells(missing)
@@ -1051,7 +1051,7 @@ class Marginal:
         for limit in limits.reshape(-1):
             below = np.maximum(self._state.cdf(self._j, np.array([limit]))[:, 0], 0.0)
             one = self._column.scalar(float(limit))
-            evidence = with_values(self._state, {self._column.name: Interval(hi=one)}, True)
+            evidence = with_event_values(self._state, {self._column.name: Interval(hi=one)}, True)
             mean = self._state.distribution.observe(evidence).moments(self._j)[0]
             parts.append(np.where(below > 0.0, below * mean, 0.0 * below) + (1.0 - below) * limit)
         found = np.stack(parts, axis=1) if parts else np.empty((len(self._state.evidence.value), 0))

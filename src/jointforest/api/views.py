@@ -106,7 +106,9 @@ def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
         missing = np.nan_to_num(nothing.missing_probabilities(wanted)).tolist()
         for j, share in zip(wanted, missing, strict=True):
             edges = _bin_ends(nothing, j, drawn)
-            kept[j] = _Prior(edges, _shown_masses(nothing, j, edges, drawn), _middle(nothing, j, drawn), float(share))
+            kept[j] = _Prior(
+                edges, _shown_masses(nothing, j, edges, drawn), _mean_and_interval(nothing, j, drawn), float(share)
+            )
     return [kept[j] for j in columns]
 
 
@@ -184,7 +186,7 @@ def posterior_html(
         mass = _shown_masses(state, j, prior.edges, drawn)
         is_known = not math.isnan(state.evidence.value[0, j]) or regions[j] >= 0
         aside = "known" if is_known else _how_far_moved(mass, prior.mass, least)
-        now, was = (mass, _middle(state, j, drawn)), (prior.mass, prior.spread)
+        now, was = (mass, _mean_and_interval(state, j, drawn)), (prior.mass, prior.spread)
         tiles.append(cards.card(column.name, aside, *_picture(column, prior.edges, now, was, SOME), is_known=is_known))
     scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
     lines.append(cards.legend("given the evidence", "without evidence", scales))
@@ -201,7 +203,7 @@ def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool)
     drawn = _draws(state) if _cost(state.distribution) > LARGE else None
     mass = _shown_masses(state, j, prior.edges, drawn)
     before = (prior.mass, prior.spread) if has_evidence else None
-    body, footer = _picture(column, prior.edges, (mass, _middle(state, j, drawn)), before, _LEVELS)
+    body, footer = _picture(column, prior.edges, (mass, _mean_and_interval(state, j, drawn)), before, _LEVELS)
     lines = [cards.legend("given the evidence", "without evidence")] if has_evidence else []
     left = _left_out(len(mass) - _LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, _LEVELS) else ""
     return cards.view_html(title, lines, [cards.card(column.name, column.kind, body, footer)], left)
@@ -259,7 +261,7 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
     return cards.table_html(rows)
 
 
-def _middle(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:
+def _mean_and_interval(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:
     """Mean and interval of a column: of draws, or without any the joint's own; None of levels."""
     if state.distribution.schema.columns[j].is_categorical:
         return None

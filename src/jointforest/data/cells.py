@@ -74,7 +74,7 @@ def numbers(sort: str, dtype: str, values: np.ndarray) -> ColumnCells:
     return ColumnCells(sort, dtype, values, np.isnan(values))
 
 
-def empty(dtype: str, n: int) -> ColumnCells:
+def empty_cells(dtype: str, n: int) -> ColumnCells:
     """Cells of a column in which nothing is known."""
     return ColumnCells("empty", dtype, np.full(n, np.nan), np.ones(n, dtype=bool))
 
@@ -109,7 +109,7 @@ def coded(
         labels = [label for k, label in enumerate(labels) if kept[k]]
     missing = codes < 0
     if missing.all() and not declared:
-        return empty(dtype, len(codes))
+        return empty_cells(dtype, len(codes))
     return ColumnCells("levels", dtype, np.empty(0), missing, codes, labels, declared, ordered)
 
 
@@ -248,7 +248,7 @@ def without(reader: FrameReader, names: Set[str]) -> FrameReader:
         except TypeError:
             if name not in names:
                 raise
-        return empty((*_EMPTY[reader.frame], "object[str]")[0], reader.n)
+        return empty_cells((*_EMPTY[reader.frame], "object[str]")[0], reader.n)
 
     return replace(reader, cells=cells)
 

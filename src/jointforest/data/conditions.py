@@ -138,7 +138,7 @@ def refuse_list(function: str, value: Any) -> None:
         raise TypeError(f"{function}: expected a value, or a numpy array with one entry a row, got {value!r}")
 
 
-def is_span(sd: Any) -> bool:
+def is_time_span(sd: Any) -> bool:
     """Whether a standard deviation is a span of time."""
     return hasattr(sd, "total_seconds") or isinstance(sd, np.timedelta64)
 

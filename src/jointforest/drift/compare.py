@@ -92,7 +92,7 @@ def read_two(old: Any, new: Any) -> TwoTables:
     schema, X, with_ranges = encode_exact(schema, both)
     left_out |= with_ranges
     if not schema.columns:
-        raise ValueError(f"no column can be compared: {in_words(left_out) or 'the tables have none'}")
+        raise ValueError(f"no column can be compared: {left_out_in_words(left_out) or 'the tables have none'}")
     scales = [learn_scale(column, X[:, j], None, BINS) for j, column in enumerate(schema.columns)]
     n_codes = np.array([scale.n_codes for scale in scales])
     codes = code_table(scales, X)
@@ -102,7 +102,7 @@ def read_two(old: Any, new: Any) -> TwoTables:
     return TwoTables(schema, left_out, first.n, X, Coded(codes.astype(np.int64), n_codes + 1), Coded(few, n_few + 1))
 
 
-def in_words(left_out: Mapping[str, str]) -> str:
+def left_out_in_words(left_out: Mapping[str, str]) -> str:
     """Columns, and why they are left out."""
     return "; ".join(f"{name!r} {why}" for name, why in left_out.items())
 
@@ -522,7 +522,7 @@ def _percent(hits: int, n: int) -> str:
     return f"{share:.{1 if share >= 1.0 or not hits else 2}f}% ({hits:,} of {n:,})"
 
 
-def _few(values: list[tuple[str, int]]) -> str:
+def _values_in_words(values: list[tuple[str, int]]) -> str:
     """Values with their numbers of rows, in words; the first ones are named."""
     texts = [f"{text} ({n:,} {'row' if n == 1 else 'rows'})" for text, n in values[:_NAMED]]
     more = [f"{len(values) - _NAMED} others"] * (len(values) > _NAMED)
@@ -595,7 +595,9 @@ class Words:
         if not n_alone or not len(known) or by_chance > _CHANCE:
             return ""
         order = np.argsort(-count[alone], kind="stable")
-        return _few([(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()])
+        return _values_in_words(
+            [(str(cell_in_words(column, level[alone][k])), int(count[alone][k])) for k in order.tolist()]
+        )
 
     def _far_values(self, j: int) -> str:
         """Values that only the new table has, and that are too far from all others for the tail of these."""
@@ -608,7 +610,7 @@ class Words:
                 break
             far.append((str(cell_in_words(column, float(end))), int(np.count_nonzero(rest == end))))
             rest = rest[rest != end]
-        return _few(far)
+        return _values_in_words(far)
 
     def _mean(self, j: int, among: np.ndarray, where: str = "") -> str:
         """The change of the mean of a column of numbers, or of an ordered one its median; among rows of a mask (n,)."""

@@ -152,10 +152,10 @@ class _Dependence(NamedTuple):
 def _by_information(information: float, ways: float, n: int) -> _Dependence:
     """From mutual information; its standard error is half that of a chi-square with ``ways`` degrees, over n rows."""
     error = float(np.sqrt(2.0 * (ways + 4.0 * n * information)) / (2.0 * max(n, 1)))
-    return _Dependence(*(_as_correlation(information + k * error) for k in (0.0, -_SIGMAS, _SIGMAS)))
+    return _Dependence(*(_correlation_of_information(information + k * error) for k in (0.0, -_SIGMAS, _SIGMAS)))
 
 
-def _as_correlation(information: float) -> float:
+def _correlation_of_information(information: float) -> float:
     """Correlation of two normal columns of this mutual information."""
     return float(np.sqrt(-np.expm1(-2.0 * max(information, 0.0))))
 
@@ -327,7 +327,7 @@ _N_BINS = 10
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ComparedPairs:
     """How alike two tables are in each pair of columns.
 
     similarity : dict of (column, column) to float. Between 0 and 1, the smallest first. Two columns of numbers: 1 -
@@ -365,7 +365,7 @@ def pairs(
     random: np.random.Generator,
     edges: Callable[[np.ndarray], np.ndarray] = quantile_edges,
     most: int = MOST_PAIRS,
-) -> Pairs:
+) -> ComparedPairs:
     """Similarity of pairs of columns, at most ``most`` of them drawn by ``random``; ``edges`` cuts numbers in bins."""
     d = len(real.names)
     first, second = np.triu_indices(d, 1)
@@ -386,7 +386,7 @@ def pairs(
         else:
             a, b = (codes[:, i] * n_codes[j] + codes[:, j] for codes in (a_codes, b_codes))
             similarity[names] = 1.0 - total_variation(a, b, n_codes[i] * n_codes[j])
-    return Pairs(dict(sorted(similarity.items(), key=lambda item: item[1])), correlation, n_pairs)
+    return ComparedPairs(dict(sorted(similarity.items(), key=lambda item: item[1])), correlation, n_pairs)
 
 
 def pearson(x: np.ndarray, y: np.ndarray) -> float:

@@ -59,7 +59,7 @@ def held_out(model: Distribution, X: np.ndarray, unseen: np.ndarray, random: np.
     rows = some(len(X), _MOST_ROWS, random)
     X, unseen = X[rows], unseen[rows]
     log_density = model.log_density(build(model.schema, X, unseen))
-    alone = sum(_apart(model, j, X[:, j], unseen[:, j], random) for j in range(X.shape[1]))
+    alone = sum(_independent_log_density(model, j, X[:, j], unseen[:, j], random) for j in range(X.shape[1]))
     return HeldOut(float(log_density.mean()), float(alone), float(np.mean(log_density == -np.inf)), len(X))
 
 
@@ -71,7 +71,9 @@ def log_densities(
     return model.log_density(build(model.schema, X[rows], unseen[rows]))
 
 
-def _apart(model: Distribution, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator) -> float:
+def _independent_log_density(
+    model: Distribution, j: int, x: np.ndarray, unseen: np.ndarray, random: np.random.Generator
+) -> float:
     """Mean over rows of log p(x_j), cells (n,); missing ones count 0, levels never seen their penalty."""
     known = x[~np.isnan(x)]
     total = float(unseen.mean()) * model.schema.columns[j].log_unseen

@@ -9,7 +9,7 @@ from typing import Any
 from .. import cards
 from ..cards import Html, signed
 from ..data.frames import from_cells
-from .columns_and_pairs import Marginals, Pairs
+from .columns_and_pairs import ComparedPairs, Marginals
 from .held_out import Copies, Coverage, HeldOut, Membership
 from .statements import Statements
 from .two_sample_test import ToldApart
@@ -33,8 +33,8 @@ class Figures:
     statements: Statements | None = None
     marginals: Marginals | None = None
     marginals_held_out: Marginals | None = None
-    pairs: Pairs | None = None
-    pairs_held_out: Pairs | None = None
+    pairs: ComparedPairs | None = None
+    pairs_held_out: ComparedPairs | None = None
     told_apart: ToldApart | None = None
     told_apart_held_out: ToldApart | None = None
     told_apart_as_many: ToldApart | None = None

@@ -482,7 +482,8 @@ def _search_rows(p: Problem, n: int, seed: int) -> _FoundRows:
             score[sets[i]] = float(nearness[plausible & (owner == i)].max())
         if size == 1:
             best = {
-                columns[0]: _nearest(X[owner == i, columns[0]], nearness[owner == i]) for i, columns in enumerate(sets)
+                columns[0]: _best_values(X[owner == i, columns[0]], nearness[owner == i])
+                for i, columns in enumerate(sets)
             }
         hits.append(X[valid])
         if valid.any() and not minimal:
@@ -532,7 +533,7 @@ def _most_promising(sets: list[Columns], score: dict[Columns, float]) -> list[Co
     return sets if len(sets) <= _MOST_SETS else sorted(sets, key=promise, reverse=True)[:_MOST_SETS]
 
 
-def _nearest(values: np.ndarray, nearness: np.ndarray) -> list[float]:
+def _best_values(values: np.ndarray, nearness: np.ndarray) -> list[float]:
     """The values (k,) of a column that come nearest to the wanted outcome alone."""
     order = np.argsort(-nearness, kind="stable")
     order = order[nearness[order] > -np.inf]

@@ -220,7 +220,7 @@ def by_partition(function: Callable[..., Any], model: Any, frame: Any, *args: An
 
 def series(function: Callable[..., Any], model: Any, frame: Any, name: str, *args: Any) -> dd.Series:
     """A series of what ``function(partition, model, *args)`` gives, an array with an entry a row, lazily."""
-    return by_partition(_label, model, frame, function, name, args)
+    return by_partition(_answer_series, model, frame, function, name, args)
 
 
 # ---- Histories: all rows of a subject must be in one partition.
@@ -276,7 +276,9 @@ def _find(part: pd.DataFrame, model: Any, function: Callable[..., Any], args: An
     return answer
 
 
-def _label(part: pd.DataFrame, model: Any, function: Callable[..., Any], name: str, args: Any, _: int) -> pd.Series:
+def _answer_series(
+    part: pd.DataFrame, model: Any, function: Callable[..., Any], name: str, args: Any, _: int
+) -> pd.Series:
     answer = function(part, model, *args)
     return pd.Series(answer, name=name, dtype=answer.dtype)  # of text, too, which pandas would look for
 

@@ -266,7 +266,7 @@ _TABLES |= {f"leaves.pieces.{name}": _TABLE_OF[of.axes[0]] for name, of in PIECE
 """Table of each array of a forest; any other array is a table of its own name."""
 
 
-def to_arrow(model: Distribution) -> dict[str, Any]:
+def model_to_arrow(model: Distribution) -> dict[str, Any]:
     """The arrays of a model as pyarrow tables by name; ``parts`` has one line for each part, and the schema as JSON."""
     import pyarrow as pa
 
@@ -291,8 +291,8 @@ def to_arrow(model: Distribution) -> dict[str, Any]:
     return tables
 
 
-def from_arrow(tables: Mapping[str, Any]) -> Distribution:
-    """The model of tables from `to_arrow`; raises ValueError if a field is not valid."""
+def model_from_arrow(tables: Mapping[str, Any]) -> Distribution:
+    """The model of tables from `model_to_arrow`; raises ValueError if a field is not valid."""
     import pyarrow as pa
 
     if not isinstance(tables, Mapping) or _COMPONENTS not in tables:

@@ -13,7 +13,7 @@ from ..data.rules.rule import Rule
 from ..data.schema import Column, Schema
 from ..runtime.arrays import ranges
 from .base import Distribution, Parts, PosteriorState, of_known
-from .box_forest.box_forest import BoxForest, merge
+from .box_forest.box_forest import BoxForest, merge_forests
 from .points import inverted
 
 
@@ -365,7 +365,7 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
         forests = [component.forest_for("a mixture") for component in components if component.is_forest]
         total = np.logaddexp.reduce(log_weight[is_forest])
         others = [component for component in components if not component.is_forest]
-        components = [BoxForest(merge(forests, log_weight[is_forest] - total)), *others]
+        components = [BoxForest(merge_forests(forests, log_weight[is_forest] - total)), *others]
         log_weight = np.concatenate([[total], log_weight[~is_forest]])
     mixed = _sum_of(components, log_weight)
     schemas = [distribution.schema for distribution in distributions]

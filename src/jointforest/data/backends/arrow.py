@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import cells
-from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, check_names, coded, empty_cells, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, is_span, unit_of, zone_of
 
@@ -33,7 +33,7 @@ def arrow_cells(data: pa.ChunkedArray, name: str, dtype: str) -> ColumnCells:
     """Cells of one Arrow column."""
     kind = data.type
     if pa.types.is_null(kind):
-        return empty(dtype, len(data))
+        return empty_cells(dtype, len(data))
     if pa.types.is_string_view(kind):
         data, kind = data.cast(pa.string()), pa.string()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):

@@ -50,7 +50,7 @@ def _numpy_objects(column: np.ndarray, name: str) -> cells.ColumnCells:
     missing = np.array([cells.absent(value) for value in column], dtype=bool)
     known = column[~missing].tolist()
     if not known:
-        return cells.empty("object[str]", len(column))
+        return cells.empty_cells("object[str]", len(column))
     nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
     is_text = all(isinstance(value, str) for value in known)
     is_range = np.array([not is_text and cells.is_interval(value) for value in column], dtype=bool)

@@ -46,7 +46,7 @@ def _read_as(series: pd.Series, name: str) -> cells.ColumnCells:
     if dtype.kind == "m":
         return cells.numbers("number", text, series.to_numpy() / np.timedelta64(1, "s"))
     if isinstance(dtype, pd.IntervalDtype) and dtype.subtype.kind in "iufM":
-        nothing = cells.empty("float64", len(series))
+        nothing = cells.empty_cells("float64", len(series))
         return cells.with_intervals(nothing, series.to_numpy(dtype=object), series.notna().to_numpy())
     if isinstance(dtype, pd.IntervalDtype) or dtype.kind in "cV":
         kind = text.partition("[")[0].rstrip("0123456789")
@@ -71,7 +71,7 @@ def _objects(series: pd.Series, name: str) -> cells.ColumnCells:
     # the first missing cell shows whether the column writes None or NaN
     nan = "" if not missing.any() or series.iloc[int(missing.argmax())] is None else "|nan"
     if missing.all():
-        return cells.empty(f"object[str{nan}]", len(series))
+        return cells.empty_cells(f"object[str{nan}]", len(series))
     if inferred == "string":
         codes, labels = pd.factorize(series)
         return cells.coded(f"object[str{nan}]", codes, list(labels))

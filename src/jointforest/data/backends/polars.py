@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from .. import cells
-from ..cells import ColumnCells, FrameReader, coded, empty, numbers, ticks, unsupported
+from ..cells import ColumnCells, FrameReader, coded, empty_cells, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, is_span, unit_of, zone_of
 
@@ -21,7 +21,7 @@ def read(frame: pl.DataFrame) -> FrameReader:
 def _polars_cells(series: pl.Series, name: str) -> ColumnCells:
     dtype = series.dtype
     if dtype == pl.Null:
-        return empty("Null", len(series))
+        return empty_cells("Null", len(series))
     if isinstance(dtype, pl.Enum):
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return coded("Enum", codes, dtype.categories.to_list(), True, True)

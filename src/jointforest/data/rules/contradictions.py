@@ -208,14 +208,14 @@ class CodedTable:
         """The number of each of some cells of column j among their distinct values, ascending; -1: missing."""
         column = self.schema.columns[j]
         step = 1.0 if column.is_categorical else column.step
-        return _on_grid(x, step) if step > 0.0 else ranked(x)
+        return _ranked_cells(x, step) if step > 0.0 else ranked(x)
 
     def size(self, j: int) -> int:
         """Number of distinct values of column j."""
         return int(self.codes(j).max(initial=-1)) + 1
 
 
-def _on_grid(x: np.ndarray, step: float) -> np.ndarray:
+def _ranked_cells(x: np.ndarray, step: float) -> np.ndarray:
     """`ranked` of numbers on a grid, the same for numbers of one cell."""
     known = ~np.isnan(x)
     if not known.any():

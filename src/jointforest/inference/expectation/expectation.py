@@ -568,7 +568,7 @@ _CELLS = 4096
 """Most cells that a missing column is summed over."""
 
 
-class Drawn(NamedTuple):
+class DrawnAnswers(NamedTuple):
     """Expected answers for n rows, and how well they are known.
 
     answer, answer_error : float64 array (n, K). E[link(F)], and its standard error: 0 where it is exact.
@@ -585,7 +585,7 @@ class Drawn(NamedTuple):
 
 def expected_by_draws(
     features: Features, model: Distribution, rows: MatchedRows, method: str, m: int, seed: int
-) -> Drawn:
+) -> DrawnAnswers:
     """Expectations over completions: exact if at most one split column is missing, else means over m draws."""
     check("method", method, _EXACT_OR_SAMPLE)
     out = _own_answers(features, rows)
@@ -602,18 +602,18 @@ def expected_by_draws(
             f"row {first} lacks several of the columns that the {features.ensemble.library} splits: for a joint that "
             "is not one forest only one is summed exactly; use method='auto'"
         )
-    of_few = Drawn(*np.empty((5, len(few.X), out.mean.shape[1])))
+    of_few = DrawnAnswers(*np.empty((5, len(few.X), out.mean.shape[1])))
     _sum_lone(of_few, features, model, few, alone)
     size = max(1, _DRAWN // m)
     for first in range(0, len(many), size):
         rows_here = many[first : first + size]
         own_seed = int(np.random.default_rng([seed, first]).integers(2**62))
         _put(of_few, rows_here, _mean_over_draws(features, model, take_matched(few, rows_here), m, own_seed))
-    _put(out, part, Drawn(*(answers[place] for answers in of_few)))
+    _put(out, part, DrawnAnswers(*(answers[place] for answers in of_few)))
     return out
 
 
-def _sum_lone(out: Drawn, features: Features, model: Distribution, rows: MatchedRows, alone: np.ndarray) -> None:
+def _sum_lone(out: DrawnAnswers, features: Features, model: Distribution, rows: MatchedRows, alone: np.ndarray) -> None:
     """Put the answers of rows that lack one feature alone, ``alone`` (n,), into their places; -1: not such a row."""
     for f in np.unique(alone[alone >= 0]).tolist():
         rows_here = np.flatnonzero(alone == f)
@@ -626,7 +626,9 @@ def needs_draws(features: Features, rows: MatchedRows) -> np.ndarray:
     return lacks.any(axis=1) & (_only_missing_feature(features, lacks) < 0)
 
 
-def expected_by_completions(features: Features, model: Distribution, rows: MatchedRows, completed: np.ndarray) -> Drawn:
+def expected_by_completions(
+    features: Features, model: Distribution, rows: MatchedRows, completed: np.ndarray
+) -> DrawnAnswers:
     """As `expected_by_draws`, over draws (n, m, d) that are there already, of the rows that need them."""
     out = _own_answers(features, rows)
     lacks = _lacking(features, rows)
@@ -638,16 +640,16 @@ def expected_by_completions(features: Features, model: Distribution, rows: Match
     return out
 
 
-def _put(out: Drawn, at: np.ndarray, answers_there: Drawn) -> None:
+def _put(out: DrawnAnswers, at: np.ndarray, answers_there: DrawnAnswers) -> None:
     for answers, new in zip(out, answers_there, strict=True):
         answers[at] = new
 
 
-def _own_answers(features: Features, rows: MatchedRows) -> Drawn:
+def _own_answers(features: Features, rows: MatchedRows) -> DrawnAnswers:
     """The ensemble's own answers."""
     total = raw(features.ensemble, rows.X, rows.other)
     nothing = np.zeros((3, *total.shape))
-    return Drawn(apply_link(features.ensemble.link, total).copy(), nothing[0], total, nothing[1], nothing[2])
+    return DrawnAnswers(apply_link(features.ensemble.link, total).copy(), nothing[0], total, nothing[1], nothing[2])
 
 
 def _lacking(features: Features, rows: MatchedRows) -> np.ndarray:
@@ -683,7 +685,7 @@ def _cells(features: Features, f: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.append(value[first], np.nextafter(value[-1], np.inf))
 
 
-def _exact_by_cells(features: Features, model: Distribution, rows: MatchedRows, f: int) -> Drawn:
+def _exact_by_cells(features: Features, model: Distribution, rows: MatchedRows, f: int) -> DrawnAnswers:
     """Exact answers for rows that lack feature f alone."""
     j = int(features.column[f])
     edges, value = _cells(features, f)
@@ -692,7 +694,7 @@ def _exact_by_cells(features: Features, model: Distribution, rows: MatchedRows, 
     else:
         below = np.hstack([np.zeros((len(rows.X), 1)), model.observe(rows.evidence).cdf(j, edges)])
         mass = np.diff(below, axis=1, append=1.0)
-    out = Drawn(*np.empty((5, len(rows.X), len(features.ensemble.base))))
+    out = DrawnAnswers(*np.empty((5, len(rows.X), len(features.ensemble.base))))
     size = max(1, _DRAWN // len(value))
     for first in range(0, len(mass), size):
         here = slice(first, first + size)
@@ -703,13 +705,13 @@ def _exact_by_cells(features: Features, model: Distribution, rows: MatchedRows, 
     return out
 
 
-def _mean_over_draws(features: Features, model: Distribution, rows: MatchedRows, m: int, seed: int) -> Drawn:
+def _mean_over_draws(features: Features, model: Distribution, rows: MatchedRows, m: int, seed: int) -> DrawnAnswers:
     """Means over m draws for each row, and their standard errors."""
     n, d = rows.evidence.value.shape
     return _over(features, rows, sample(model, rows.evidence, m, seed, False).reshape(n, m, d))
 
 
-def _over(features: Features, rows: MatchedRows, completed: np.ndarray) -> Drawn:
+def _over(features: Features, rows: MatchedRows, completed: np.ndarray) -> DrawnAnswers:
     """Means over m draws for each row, ``completed`` (n, m, d), and their standard errors."""
     n, m, _ = completed.shape
     total = _totals(features, rows, completed)
@@ -724,14 +726,16 @@ def _totals(features: Features, rows: MatchedRows, cells: np.ndarray) -> np.ndar
     return raw(features.ensemble, X, other).reshape(n, c, -1)
 
 
-def _weighed_answers(features: Features, total: np.ndarray, weight: np.ndarray, exact: bool) -> Drawn:
+def _weighed_answers(features: Features, total: np.ndarray, weight: np.ndarray, exact: bool) -> DrawnAnswers:
     """Drawn from F (n, c, K) and weights (n, c, 1) that sum to 1 for each row."""
     answer = apply_link(features.ensemble.link, total.reshape(-1, total.shape[2])).reshape(total.shape)
     mean, expected = (weight * total).sum(axis=1), (weight * answer).sum(axis=1)
     variance = (weight * (total - mean[:, None]) ** 2).sum(axis=1)
     if exact:
         nothing = np.where(np.isnan(mean), np.nan, 0.0)
-        return Drawn(expected, nothing, mean, nothing, variance)
+        return DrawnAnswers(expected, nothing, mean, nothing, variance)
     spread = (weight * (answer - expected[:, None]) ** 2).sum(axis=1)
     m = total.shape[1]
-    return Drawn(expected, np.sqrt(spread / (m - 1)), mean, np.sqrt(variance / (m - 1)), variance * (m / (m - 1)))
+    return DrawnAnswers(
+        expected, np.sqrt(spread / (m - 1)), mean, np.sqrt(variance / (m - 1)), variance * (m / (m - 1))
+    )

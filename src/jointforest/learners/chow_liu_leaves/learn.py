@@ -211,7 +211,7 @@ def learn_leaves(
     emissions = _Emissions(edges)
 
     def work(t: int, a: int, b: int) -> list[TreeTables]:
-        return _trees(edges, counted(t, a, b), [inside[a:b] for inside in boxes.allowed], emissions)
+        return _leaf_trees(edges, counted(t, a, b), [inside[a:b] for inside in boxes.allowed], emissions)
 
     with one_blas_thread():
         trees = [tree for piece in map_ordered(work, pieces) for tree in piece]
@@ -256,7 +256,7 @@ def _table_tree(edges: Edges, emissions: _Emissions) -> TreeTables:
     )
 
 
-def _trees(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
+def _leaf_trees(edges: Edges, counts: PairCounts, allowed: list[np.ndarray], emissions: _Emissions) -> list[TreeTables]:
     """The trees of some leaves, from the counts of their rows by node, and the codes of each column in their boxes."""
     # Missing cells are filled before, so that each leaf has as many codes of a column as rows, or none.
     columns, parent = edges.order.tolist(), edges.parent.tolist()
@@ -426,7 +426,7 @@ class CodePairs(NamedTuple):
     parent: np.ndarray
 
 
-class PairSums(NamedTuple):
+class BatchCounts(NamedTuple):
     """So many rows, and what they count for, by node, int64 (L, K_parent + 1, K + 1), of the root (L, 1, K + 1)."""
 
     n: int
@@ -440,15 +440,15 @@ def count_pairs(fold: FoldBatches, n: int, pairs: CodePairs) -> list[np.ndarray]
     return list(sums.counts)
 
 
-def empty(pairs: CodePairs) -> PairSums:
+def empty(pairs: CodePairs) -> BatchCounts:
     """Counts of no rows."""
     n_leaves = int(first_leaves(pairs.route.trees)[-1])
     size = [pairs.scales[j].n_codes + 1 for j in pairs.order.tolist()]
     above = [size[up] if up >= 0 else 1 for up in pairs.parent.tolist()]
-    return PairSums(0, [np.zeros((n_leaves, H, K), np.int64) for H, K in zip(above, size, strict=True)])
+    return BatchCounts(0, [np.zeros((n_leaves, H, K), np.int64) for H, K in zip(above, size, strict=True)])
 
 
-def add_batch(pairs: CodePairs, sums: PairSums, batch: Any) -> PairSums:
+def add_batch(pairs: CodePairs, sums: BatchCounts, batch: Any) -> BatchCounts:
     """Add the rows of a batch."""
     rows, first = routed(pairs.route, batch), first_leaves(pairs.route.trees)
     codes = code_table(pairs.scales, rows.values.T).T.astype(np.int64)
@@ -462,11 +462,11 @@ def add_batch(pairs: CodePairs, sums: PairSums, batch: Any) -> PairSums:
             np.add.at(sums.counts[k].reshape(-1), (leaf + first[t]) * (H * K) + two, rows.times)
 
     list(map_ordered(one, [(k,) for k in range(len(sums.counts))]))
-    return PairSums(sums.n + len(rows.times), sums.counts)
+    return BatchCounts(sums.n + len(rows.times), sums.counts)
 
 
-def merge(sums: PairSums, other: PairSums) -> PairSums:
+def merge(sums: BatchCounts, other: BatchCounts) -> BatchCounts:
     """Add the counts of other rows to the first."""
     for counts, more in zip(sums.counts, other.counts, strict=True):
         counts += more
-    return PairSums(sums.n + other.n, sums.counts)
+    return BatchCounts(sums.n + other.n, sums.counts)

@@ -94,7 +94,7 @@ def learn_target(
     return trees
 
 
-def _grown(n_rows: int, min_rows: int, constants: Constants) -> GrownTree:
+def _room_for_tree(n_rows: int, min_rows: int, constants: Constants) -> GrownTree:
     """Room for a tree."""
     m = max(3, 2 * min(constants.leaves, n_rows // max(min_rows, 1) + 2))
     feature, threshold, child, parent = np.zeros((4, m), dtype=np.int32)
@@ -105,7 +105,7 @@ def _grown(n_rows: int, min_rows: int, constants: Constants) -> GrownTree:
 
 def grow_values(rows: TargetRows, n_codes: int, number: int, seed: int, constants: Constants) -> tuple[GrownTree, int]:
     """The nodes of a value tree, and their number."""
-    grown = _grown(len(rows.code), constants.min_rows, constants)
+    grown = _room_for_tree(len(rows.code), constants.min_rows, constants)
     limits = SplitLimits(
         constants.min_rows, constants.value_gain, constants.gain_a_type, len(grown.feature), constants.split_rows, 0.0
     )
@@ -156,7 +156,7 @@ def ratio_tree(
     observed, expected = np.empty(n, dtype=np.int64), np.empty((n, n_classes), dtype=np.float32)
     so_far = conditionals_of([(target, trees)], layout)
     expected_classes(layout, so_far, histories, target.number, sort, state, np.empty(64), observed, expected)
-    grown = _grown(n, constants.ratio_rows, constants)
+    grown = _room_for_tree(n, constants.ratio_rows, constants)
     limits = SplitLimits(
         constants.ratio_rows, constants.ratio_gain, constants.gain_a_type, len(grown.feature), constants.split_rows,
         constants.ratio_pseudo,

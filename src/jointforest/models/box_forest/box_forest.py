@@ -124,7 +124,7 @@ class BoxForest(Distribution):
         return within_ends(self.schema, evidence, m, drawn), background
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
-        return posterior.completions(self.forest, evidence, count, seed)
+        return posterior.leaf_completions(self.forest, evidence, count, seed)
 
     def impute(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         return posterior.impute_and_weigh(self.forest, evidence)
@@ -313,7 +313,7 @@ class BoxForestPosterior(PosteriorState):
 # ---- Several forests over one schema as one forest: their weighted sum.
 
 
-def merge(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
+def merge_forests(forests: Sequence[Forest], log_weight: np.ndarray) -> Forest:
     """The forest of all trees, with P(x) = sum_i exp(log_weight[i]) P_i(x), exact."""
     # Backgrounds become one: a tree without splits that mixes them.
     own = [len(forest.leaves.log_weight) - forest.n_background for forest in forests]

@@ -404,8 +404,8 @@ def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> No
     place = layout(columns).place
     for s in np.flatnonzero(place >= 0).tolist():
         total = mass[:, int(place[s]) : int(place[s]) + columns.n_levels(s)].sum(axis=1)
-        off = np.abs(total - 1) <= _TOLERANCE
-        need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")
+        is_one = np.abs(total - 1) <= _TOLERANCE
+        need_all(f"leaves.level_mass of categorical slot {s}", is_one, total, "masses that sum to 1")
 
 
 # ---- To arrays, and from arrays.

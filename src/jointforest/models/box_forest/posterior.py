@@ -335,7 +335,7 @@ def sample_and_weigh(
     return out, share
 
 
-def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
+def leaf_completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
     """count (n,) rows for each row of evidence, contiguous, from random streams that all rows share."""
     # The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)

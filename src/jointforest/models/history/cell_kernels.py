@@ -260,7 +260,7 @@ def value_code(layout, k, change, reference):
 
 
 @kernel
-def target_of(layout, state, h, j, row):
+def cell_target(layout, state, h, j, row):
     """The target of column j: that of a first row where nothing is before, or no value that a change starts from."""
     d = layout.n_codes.shape[0]
     if row == 0 or (layout.change[j] >= 0 and math.isnan(state.value[state.past[h], j])):

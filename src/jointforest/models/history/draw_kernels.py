@@ -15,7 +15,7 @@ import numpy as np
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
-from .cell_kernels import FLOOR, class_of, distribution, leaf_node, range_factor, target_of, value_code
+from .cell_kernels import FLOOR, cell_target, class_of, distribution, leaf_node, range_factor, value_code
 from .memory_kernels import context, forget, mean_code, note_expected, remember, usual_code
 from .walk_kernels import GOLDEN, drawn_value, take_code
 
@@ -172,7 +172,7 @@ def draw_cell(conditionals, layout, drawing, state, j, row, n, start, code, valu
         first, others = 0, 0
         for i in range(n):
             h = drawing.order[i]
-            if target_of(layout, state, h, j, row) == target:
+            if cell_target(layout, state, h, j, row) == target:
                 drawing.order[first] = h
                 first += 1
             else:
@@ -282,7 +282,7 @@ def collect_contexts(layout, histories, kinds, columns, target, state, out):
                 take_cell(layout, histories, r, j, state)
             j = (target - layout.n_head) % d
             note_expected(layout, state, 0, j, row)
-            if target_of(layout, state, 0, j, row) == target:
+            if cell_target(layout, state, 0, j, row) == target:
                 for f in range(kinds.shape[0]):
                     out[f, found] = context(kinds[f], columns[f], state, 0, row, layout)
                 found += 1
@@ -305,7 +305,7 @@ def target_codes_of(layout, histories, target, state, out):
         later = target >= layout.n_head + d
         state.value[0, j] = math.nan
         for r in range(histories.start[i], histories.start[i + 1]):
-            if target_of(layout, state, 0, j, r - histories.start[i]) == target:
+            if cell_target(layout, state, 0, j, r - histories.start[i]) == target:
                 out[found] = histories.change[r, k] if later and k >= 0 else histories.code[r, j]
                 found += 1
             if k >= 0 and not math.isnan(histories.value[r, k]):
@@ -327,7 +327,7 @@ def expected_classes(layout, conditionals, histories, target, sort, state, share
             for other in range(d):
                 take_cell(layout, histories, r, other, state)
             note_expected(layout, state, 0, j, row)
-            if target_of(layout, state, 0, j, row) == target:
+            if cell_target(layout, state, 0, j, row) == target:
                 n = distribution(conditionals, layout, target, state, 0, row, share)
                 memory, seen = state.memory[0, j], state.seen[0, j]
                 mean, usual = mean_code(memory), usual_code(memory, state.expected[0, j], layout.n_codes[j])
@@ -358,7 +358,7 @@ def cell_log_probabilities(layout, conditionals, histories, state, share, of_hea
             for j in range(d):
                 take_cell(layout, histories, r, j, state)
                 note_expected(layout, state, 0, j, row)
-                target = target_of(layout, state, 0, j, row)
+                target = cell_target(layout, state, 0, j, row)
                 distribution(conditionals, layout, target, state, 0, row, share)
                 k = layout.change[j]
                 is_change = k >= 0 and target >= layout.n_head + d

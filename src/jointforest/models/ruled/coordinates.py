@@ -680,7 +680,7 @@ class CoordinateCells:
             lo, hi = ends if tolerance else (self.coordinates.border(j, x) for x in ends)
             a, b = sorted(((lo - rest) / c, (hi - rest) / c))
             if inner.step > 0.0:
-                a, b = (_edge(inner, x, c > 0.0) for x in (a, b))
+                a, b = (_edge_at_bound(inner, x, c > 0.0) for x in (a, b))
             if a < b:
                 runs.append(((a, b), weight))
         of_atoms = [self._atom_likelihood(j, asked, rest + c * atom) for atom in inner.atoms]
@@ -745,7 +745,7 @@ def levels_region(log_like: np.ndarray) -> Region:
     return weighed(runs, 0, ())
 
 
-def _edge(inner: Column, x: float, is_open: bool) -> float:
+def _edge_at_bound(inner: Column, x: float, is_open: bool) -> float:
     """The edge between cells at a bound of sums: cells whose centre is on the bound lie below it, if it is open."""
     if math.isinf(x):
         return x
