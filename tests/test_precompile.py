@@ -50,5 +50,5 @@ def test_everything_on_the_list_is_compiled_once(tmp_path: Path, jobs: str) -> N
 
 def test_a_number_of_processes_is_positive(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        precompile.main(["--jobs", "0"])
+        precompile.compile_all(["--jobs", "0"])
     assert "--jobs must be at least 1, got 0" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import numpy as np
 from ..models.file import load_model, model_from_arrow
 from ..models.forde import read_forde
 from ..models.history.history_model import HistoryModel
-from ..models.mixture import mix as mix_models
+from ..models.mixture import mixture_of as mix_models
 from .history_joint import HistoryJoint
 from .joint import Joint
 

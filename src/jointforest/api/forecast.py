@@ -12,7 +12,7 @@ from .. import cards
 from ..cards import percent, signed
 from ..data.conditions import check_hard, without_missing
 from ..data.discretization.base_density import cdf, levels, quantiles
-from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
+from ..data.evidence import Evidence, build, is_met, is_met_by, region_runs
 from ..data.history_rows import HistoryRows
 from ..models.history.columns import GAP, CodedCells, Coding, frame_of
 from ..models.history.history_model import HistoryModel, draw_values
@@ -392,7 +392,7 @@ def _code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
     if coding.column.is_categorical:
         met = is_met_by(coding.column, said, j, np.arange(len(coding.column.levels), dtype=np.float64))
         return levels(scale, np.eye(scale.n_codes), len(met)) @ met
-    runs = runs_of(said, j)
+    runs = region_runs(said, j)
     if not np.isnan(x):
         half = coding.column.step / 2.0
         runs = np.array([[x - half, x + half] if half > 0.0 else [np.nextafter(x, -np.inf), x]])

@@ -49,7 +49,7 @@ class Pair(NamedTuple):
     probability: np.ndarray
 
 
-def pair(state: PosteriorState, a: str, b: str, bins: int) -> Pair:
+def pair_given(state: PosteriorState, a: str, b: str, bins: int) -> Pair:
     """See `Posterior.pair`."""
     check_number("bins", bins, 2, whole=True, text="an integer of at least 2")
     schema = state.distribution.schema

@@ -29,7 +29,7 @@ from ..query_language.render import conditions_text
 from ..runtime.parameters import check_number, check_shares, seed_of
 from ..runtime.threads import threaded, use_jobs
 from ..runtime.warnings import NotLearnedWarning, UnsupportedEvidenceWarning, warn, warn_of_draws
-from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of
+from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair_given, probability_of
 from .views import column_in_words, marginal_html, posterior_html
 
 # ---- An event beside evidence: both together, and how probable the event is given the evidence.
@@ -702,7 +702,7 @@ class Posterior:
         if len(self) != 1:
             raise ValueError(f"pair: expected evidence of one row, got {len(self)} rows")
         self.check()
-        return pair(self.state, a, b, bins)
+        return pair_given(self.state, a, b, bins)
 
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.

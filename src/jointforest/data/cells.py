@@ -195,13 +195,13 @@ def check_orders(name: str, a: Any, b: Any) -> None:
         )
 
 
-def joined(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
+def joined_cells(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
     """The cells of a column in two parts of a table; raises ValueError if their types do not go together."""
     if a.range_of is not None or b.range_of is not None:
         numbers = [np.full(len(x.missing), -1, np.int32) if x.range_of is None else x.range_of for x in (a, b)]
         at = {interval: k for k, interval in enumerate(a.intervals)}
         of_b = np.array([*(at.setdefault(interval, len(at)) for interval in b.intervals), -1], np.int32)
-        exact = joined(name, *(replace(x, range_of=None, intervals=()) for x in (a, b)))
+        exact = joined_cells(name, *(replace(x, range_of=None, intervals=()) for x in (a, b)))
         return replace(exact, range_of=np.concatenate([numbers[0], of_b[numbers[1]]]), intervals=tuple(at))
     a, b = (_blank(b, a.missing) if a.missing.all() else a), (_blank(a, b.missing) if b.missing.all() else b)
     missing = np.concatenate([a.missing, b.missing])

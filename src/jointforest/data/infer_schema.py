@@ -553,7 +553,7 @@ def _categorical(column: Column, seen: Seen) -> Column:
             kind, levels = "boolean", (False, True)
         n_levels = len(levels)
     else:
-        numbers = _finite_numbers(column, _as_numbers(column, seen))
+        numbers = _none_infinite(column, _as_numbers(column, seen))
         distinct, n_levels = numbers.values.counted()[0], numbers.values.tally.n_distinct
         if kind == "boolean":
             wrong = distinct[(distinct != 0) & (distinct != 1)]
@@ -629,7 +629,7 @@ def _as_numbers(column: Column, seen: Seen) -> Numbers:
 def _numeric(column: Column, sort: str, seen: Numbers, counted: np.ndarray | None) -> Column:
     if column.kind == "datetime":
         raise ValueError(f"column {column.name!r}: got numbers in a column to be datetime; turn them into dates first")
-    seen = _finite_numbers(column, seen)
+    seen = _none_infinite(column, seen)
     column = replace(column, dtype=of_numbers(column.dtype), minimum=seen.low, maximum=seen.high)
     (values, counts), tally = seen.values.counted(), seen.values.tally
     step = 0.0 if column.kind in ("continuous", "mixed") else _step(column, sort, seen)
@@ -743,7 +743,7 @@ def _step(column: Column, sort: str, seen: Numbers, is_quiet: bool = False) -> f
     return step
 
 
-def _finite_numbers(column: Column, seen: Numbers) -> Numbers:
+def _none_infinite(column: Column, seen: Numbers) -> Numbers:
     """The numbers; an error if some are infinite."""
     infinite = seen.n_infinite
     if infinite:

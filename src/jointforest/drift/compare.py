@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaincc, xlogy
 from scipy.stats import binom
 
-from ..data.cells import ColumnCells, FrameReader, joined, numbers
+from ..data.cells import ColumnCells, FrameReader, joined_cells, numbers
 from ..data.csv_files import is_number
 from ..data.discretization.dependence import coarse
 from ..data.discretization.discretizer import code_table
@@ -78,7 +78,7 @@ def read_two(old: Any, new: Any) -> TwoTables:
         if name in second.names:
             pair = first.cells(name), second.cells(name)
             try:  # levels whose declared orders differ are refused, too
-                cells[name] = joined(name, *pair)
+                cells[name] = joined_cells(name, *pair)
             except ValueError:
                 held = [_held_in_words(one) for one in pair]
                 held = ["levels of one order", "levels of another"] if held[0] == held[1] else held

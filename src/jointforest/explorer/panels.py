@@ -76,7 +76,7 @@ def csv_text(shown: ShownJoint, body: Mapping[str, Any]) -> str:
     return file.getvalue()
 
 
-def mode(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def most_probable_row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The most probable row that agrees with the evidence, and a bound on how much more probable another may be."""
     known = Known(shown, body.get("evidence"))
     found = model_modes(known.model, known.evidence, 1, mode_budget(known.model))
@@ -104,7 +104,7 @@ def compile_ahead(shown: ShownJoint) -> None:
         explain(known.model, known.evidence, LISTED)
 
 
-def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def carriers(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The leaves, or hidden states, that carry the answers, the heaviest first."""
     known = Known(shown, body.get("evidence"))
     found = explain(known.model, known.evidence, LISTED)
@@ -120,7 +120,7 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": found.text, "items": items}
 
 
-def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def suspicious_cells(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The suspicious cells of the table; or those of ``row`` alone, given the true values ``right``."""
     found, notes = shown.checked
     row, right = body.get("row"), body.get("right") or {}
@@ -131,7 +131,7 @@ def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"cells": listed, "notes": notes, "left_out": found.left_out}
 
 
-def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def two_columns(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and how much one is informative about the other."""
     known = Known(shown, body.get("evidence"))
     said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, _MOST_BINS)

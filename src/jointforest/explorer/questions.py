@@ -72,14 +72,14 @@ ASKS: dict[str, Callable[..., Any]] = {
     "posterior": answers.posterior,
     "rows": panels.rows,
     "csv": panels.csv_text,
-    "mode": panels.mode,
-    "why": panels.why,
+    "mode": panels.most_probable_row,
+    "why": panels.carriers,
     "reasons": reasons,
-    "pair": panels.pair,
+    "pair": panels.two_columns,
     "depends": panels.depends,
     "moves": panels.moves,
     "row": panels.row,
-    "check": panels.check,
+    "check": panels.suspicious_cells,
 }
 
 

@@ -40,7 +40,7 @@ from ..data.rules.rule import (
 )
 from ..data.schema import MAX_LEVELS, Column, Schema, cell_places, snapped
 from ..models.base import Distribution
-from ..models.mixture import mix
+from ..models.mixture import mixture_of
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
 from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
@@ -152,7 +152,7 @@ class Reduced(NamedTuple):
             cases = [case for case in self.cases if (case.at, case.values) == event]
             parts = [piece for part in parts for piece in _divided(cases, *part)]
         each = [self._pinned(coordinates, of_part) for coordinates, of_part, _ in parts]
-        return each[0] if len(each) == 1 else mix(each, np.exp([log_p for _, _, log_p in parts]))
+        return each[0] if len(each) == 1 else mixture_of(each, np.exp([log_p for _, _, log_p in parts]))
 
     def _pinned(self, coordinates: Coordinates, inner: Distribution) -> Distribution:
         """The distribution of rows, from that of coordinates, whose least values are enforced."""

@@ -356,7 +356,7 @@ def _few_cells(column: Column, low: np.ndarray, high: np.ndarray) -> np.ndarray 
     return np.asarray(column.center + np.arange(first, last + 1.0) * column.step)
 
 
-def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:
+def mixture_of(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:
     """M(x) = sum_i weight[i] M_i(x) of one schema; forests become one forest, which answers questions of forests."""
     components = [p for distribution in distributions for p in distribution.components]
     log_weight = np.concatenate([p.log_weight + np.log(w) for p, w in zip(distributions, weight, strict=True)])

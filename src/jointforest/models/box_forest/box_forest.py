@@ -120,7 +120,7 @@ class BoxForest(Distribution):
         return within_ends(self.schema, evidence, m, posterior.sample(self.forest, evidence, m, seed, missing))
 
     def sample_and_weigh(self, evidence: Evidence, m: int, seed: int, missing: bool) -> tuple[np.ndarray, np.ndarray]:
-        drawn, background = posterior.sample_and_weigh(self.forest, evidence, m, seed, missing)
+        drawn, background = posterior.weighed_draws(self.forest, evidence, m, seed, missing)
         return within_ends(self.schema, evidence, m, drawn), background
 
     def completions(self, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:

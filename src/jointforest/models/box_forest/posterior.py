@@ -308,11 +308,11 @@ _DRAW_ROWS = 128
 
 
 def sample(forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:
-    """The draws of `sample_and_weigh`."""
-    return sample_and_weigh(forest, evidence, m, seed, missing)[0]
+    """The draws of `weighed_draws`."""
+    return weighed_draws(forest, evidence, m, seed, missing)[0]
 
 
-def sample_and_weigh(
+def weighed_draws(
     forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf, then its columns."""

@@ -172,7 +172,7 @@ class HiddenTreePosterior(PosteriorState):
     def _answers(self, j: int, ask: Callable[..., column.Question], *about: np.ndarray) -> np.ndarray:
         """The answers to a question about column j, at some points or levels or at none, (n, q)."""
         question = ask(self.hidden.schema.columns[j], *(np.asarray(x, dtype=np.float64) for x in about))
-        return column.answers(self.hidden, self.evidence, j, question, self.kept)
+        return column.column_answers(self.hidden, self.evidence, j, question, self.kept)
 
     def level_probabilities(self, j: int) -> np.ndarray:
         return self._answers(j, column.level_probabilities)
