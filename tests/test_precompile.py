@@ -22,7 +22,7 @@ signatures.LIST = Path(sys.argv[1])
 machine_code.SHIPPED = Path("no folder")  # a wheel brings these kernels
 from jointforest import precompile
 if __name__ == "__main__":
-    precompile.main(["--jobs", sys.argv[2]])
+    precompile.compile_all(["--jobs", sys.argv[2]])
 """
 
 
