@@ -133,8 +133,6 @@ def forecast_table(joint: HistoryJoint, found: Forecast, share: float) -> pa.Tab
     return pa.Table.from_arrays(columns, numbered(names, doubt=False))
 
 
-# ---- The joint that the command ``fit`` learns: of a table in memory, or of tables in batches.
-
 # ---- Tables of the command line: how they are read, and answers written, large ones batch by batch.
 
 

@@ -92,8 +92,6 @@ class SetAside:
         return "".join(out)
 
 
-# ---- What is known of a table's columns: names, kinds, grids, atoms, levels. Remembered, never guessed again.
-
 # ---- What the kernels know about columns: plain arrays, one entry a column, slot, atom or level.
 
 

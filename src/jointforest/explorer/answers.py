@@ -153,8 +153,6 @@ def _model_given(
     return found
 
 
-# ---- Answers to the first questions of a page, as plain dicts for JSON: the table, and all columns given evidence.
-
 # ---- What the pages of one kind of joint may ask, and whether an answer is still wanted.
 
 

@@ -274,8 +274,6 @@ def _wanted_in_words(wanted: Interval | tuple[Any, ...]) -> str:
     return " and ".join(lo + hi)
 
 
-# ---- What would have to be different: the search, and the rows that it may change.
-
 # ---- What counterfactuals are: rows, and what changed in each.
 
 

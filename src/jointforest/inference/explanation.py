@@ -176,8 +176,6 @@ def _rule_value_text(column: Column, summary: Mapping[str, Any], which: str) -> 
     return f"{value:z.{places}f}"
 
 
-# ---- The leaves and hidden states that carry an answer, and the regions of an event, as rules with their weights.
-
 # ---- What every explanation is: rules as plain data, and as a table to print.
 
 
@@ -460,8 +458,6 @@ def _regions(trees: BoxTrees, asked: set[str], min_share: float) -> list[dict[st
     enough = {rule for (rule, _), total in held.items() if total >= min_share - 1e-12}
     return [box for rule, box in boxes.items() if rule and rule in enough]
 
-
-# ---- A whole tree as indented text.
 
 # ---- Nodes and leaves of one tree as people see them: tests as conditions, shares of the tree's rows.
 

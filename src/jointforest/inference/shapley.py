@@ -307,8 +307,6 @@ def _groups_asked(groups: Any) -> list[tuple[Any, Any]]:
     return [(None, group) for group in groups]
 
 
-# ---- The value of a coalition as the ensemble's expected answer given the coalition's cells.
-
 # ---- Coalitions with the same cells of the same values are answered once, whichever rows they are of.
 
 

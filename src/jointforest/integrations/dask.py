@@ -313,8 +313,6 @@ def _as_pandas(frame: Any) -> pd.DataFrame:
     return pd.DataFrame(frame) if isinstance(frame, np.ndarray) else nw.from_native(frame, eager_only=True).to_pandas()
 
 
-# ---- The learners, fitted to Dask frames: passes over the rows are made by the workers, the rest by this process.
-
 # ---- Passes over the rows of a Dask frame: sums of partitions, merged where they are, then from machine to machine.
 
 

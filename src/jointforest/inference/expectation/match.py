@@ -176,8 +176,6 @@ def levels_left(ensemble: Ensemble, node: int, values: np.ndarray) -> np.ndarray
     return np.where(np.isnan(values), ensemble.other_left[node], is_left).astype(np.uint8)
 
 
-# ---- A trained ensemble matched with a joint: its features by column, and the regions of its nodes.
-
 # ---- The features of a trained ensemble as columns of a joint.
 
 
