@@ -1,4 +1,4 @@
-"""What is known of a table's columns: names, kinds, grids, atoms, levels. Remembered, never guessed again."""
+"""What is known of a table's columns: names, kinds, grids, atoms, levels, ends. Remembered, never guessed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ensemble answers, row by row, just as the library that trained it: frame -> codes -> sums -> predictions."""
+"""What an ensemble answers row by row, as the library that trained it does; and its trees as trees of boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a frame as the measures of fidelity read them: numbers, and codes in which missing is a level of its own."""
+"""How alike two tables are in columns and pairs of columns; poorly fitted marginals and lost dependence of draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of a table contradict a rule."""
+"""Which rows of a table contradict a rule; and a table in codes, as the search for rules reads it."""
 
 from __future__ import annotations
 

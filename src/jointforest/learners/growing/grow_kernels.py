@@ -1,4 +1,4 @@
-"""Kernels: grow one tree on ranks, whatever the learner; what differs is the criterion (`criterion_kernels`)."""
+"""Kernels: grow one tree on ranks, whatever the learner; what differs is the criterion, `purity`."""
 
 from __future__ import annotations
 
