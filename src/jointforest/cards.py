@@ -74,6 +74,8 @@ def _scientific(number: Decimal) -> str:
 
 # ---- Small pictures as SVG elements: bars of shares, histograms, steps of a waterfall.
 
+# Colours are attributes, so no styles are needed. Pictures can be read on white and on black.
+
 POSTERIOR = "#2a8f86"
 """What is known now: teal."""
 PRIOR = "#dcd9d0"
@@ -266,6 +268,8 @@ def round_ticks(low: float, high: float, whole: bool, most: int = 4) -> list[flo
 
 
 # ---- Views of HTML: a title, lines, cards with tables.
+
+# Every text from a table is escaped here. Views can be read without styles and SVG, which some sites remove.
 
 _CELL = "text-align:left;vertical-align:middle;padding:1px 8px 1px 0;border:0;background:none;white-space:nowrap"
 _CARD = (

@@ -249,6 +249,8 @@ def _not_numbers(columns: list[Column], where: str) -> ValueError:
 
 # ---- Information measures of joints: names of columns in, estimates out.
 
+# The mathematics is in docs/how-to/measure-information.md.
+
 __all__ = ["ColumnDistance", "Estimate", "compare", "divergence", "entropy", "mutual_information"]
 
 Names = str | Sequence[str]

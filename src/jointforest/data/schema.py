@@ -729,6 +729,8 @@ def seconds_apart(seconds: np.ndarray) -> np.ndarray:
 
 # ---- Where a column of numbers ends: at its hard ends nothing lies beyond, its open ends have a tail.
 
+# An end is hard where rows pile up, where they stop sharply, and in columns of few whole numbers.
+
 PILE = 5.0
 """Rows that should lie beyond a pile, and do not."""
 _FEW_CELLS = 10

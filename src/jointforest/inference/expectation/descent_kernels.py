@@ -326,6 +326,9 @@ def leaf_probabilities(arrays, rows, first, post, scratch):
 
 # ---- Kernels: second moments of an ensemble, over the pairs of leaves of its trees (Lemma 2).
 
+# Given that a row is in a leaf, the joint is a mixture again, so the same descent gives the masses of other trees'
+# leaves.
+
 
 @kernel
 def leaf_box(splits, residual, k, box, column):

@@ -117,6 +117,8 @@ def _impurity(sums: np.ndarray, criterion: int) -> np.ndarray:
 
 # ---- Conformal intervals and sets of a bagged forest: jackknife+ after bootstrap, at any pattern of missing cells.
 
+# The mathematics and its sources: docs/concepts/conformal-prediction.md.
+
 
 class Calibration(NamedTuple):
     """Training rows that some trees were grown without.

@@ -118,7 +118,7 @@ def cut_groups(criterion, scratch, n_order, least_weight):
     return best, cut
 
 
-# ---- Kernels: grow one tree on ranks, whatever the learner; what differs is the criterion (`criterion_kernels`).
+# ---- Kernels: grow one tree on ranks, whatever the learner; what differs is the criterion (`purity`).
 
 
 @kernel

@@ -1,4 +1,8 @@
-"""Kernels: the distribution of one cell given everything before it, and the density inside codes."""
+"""Kernels: the distribution of one cell given everything before it, and the density inside codes.
+
+A code of a column of changes is a list of segments, as in `data.discretization.discretizer.Scale`. Its place g in the
+lists of `Layout` names it. Values beyond the range of the column have `OUT_OF_RANGE` times their density.
+"""
 
 from __future__ import annotations
 
@@ -382,7 +386,7 @@ def is_alike(layout, target, n_trees, state, a, b):
 
 @kernel
 def keep_in_range(layout, k, reference, n, out):
-    """Take from each change what leads out of the range of the values: see `base_kernels`."""
+    """Take from each change what leads out of the range of the values: these count `OUT_OF_RANGE` times."""
     total, kept = 0.0, 0.0
     for c in range(n):
         total += out[c]
