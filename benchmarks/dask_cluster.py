@@ -25,7 +25,7 @@ from distributed import Client, LocalCluster
 from large import batch
 
 from jointforest.integrations import dask as jfd
-from jointforest.integrations.dask.learners import DaskRows
+from jointforest.integrations.dask import DaskRows
 from jointforest.learners.batches.sample import Pass
 
 PARTITION = 250_000

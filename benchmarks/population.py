@@ -29,7 +29,7 @@ from jointforest.data.discretization.learn import MAX_POINTS, learn_scale
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation.columns_and_pairs import TableCells, read_table_cells
-from jointforest.evaluation.privacy import advantage
+from jointforest.evaluation.held_out import advantage
 from jointforest.evaluation.two_sample_test import told_apart
 from jointforest.learners.hidden_tree.constants import FIXED
 

@@ -20,7 +20,7 @@ import jointforest as jf
 from jointforest.data.evidence import Evidence
 from jointforest.estimators.predictor.constants import FIXED
 from jointforest.estimators.predictor.members import EXPECTED, ask_members
-from jointforest.inference.expectation.by_draws import expected_by_completions, expected_by_draws
+from jointforest.inference.expectation.expectation import expected_by_completions, expected_by_draws
 
 NAME, RATES, MOST = "prediction_speed", (0.0, 0.3, 0.6), 5.0
 LEARN, ASK = 22_000, 10_000

@@ -11,7 +11,7 @@ from jointforest.data.conditions import AllOf, AnyOf, Not
 from jointforest.data.evidence import build
 from jointforest.data.meaning import contains, meaning_of, region_contains
 from jointforest.data.schema import Column, Schema
-from jointforest.inference.explanation.explain import shown_rule
+from jointforest.inference.explanation import shown_rule
 from jointforest.query_language.parser import parse_conditions
 
 COLUMNS = {

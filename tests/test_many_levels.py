@@ -12,10 +12,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 
 import jointforest as jf
 from jointforest.data.evidence import Evidence
+from jointforest.models.box_forest.box_forest import merge_forests
 from jointforest.models.box_forest.condition import condition, marginalize
 from jointforest.models.box_forest.files import check_forest
 from jointforest.models.box_forest.leaves import levels as wide_levels
-from jointforest.models.box_forest.merge import merge
 from jointforest.models.box_forest.posterior import log_density, sample
 from jointforest.models.box_forest.structure import Forest
 
@@ -63,7 +63,7 @@ def test_forests_made_of_forests(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
     def ask() -> dict[str, Any]:
         model = random_model(seed)
         evidence = random_evidence(model, seed, 40)
-        small, mixed = marginalize(model, [0, 2, 5, 6]), merge([model, random_model(seed)], np.log([0.3, 0.7]))
+        small, mixed = marginalize(model, [0, 2, 5, 6]), merge_forests([model, random_model(seed)], np.log([0.3, 0.7]))
         found = read(small, random_evidence(small, seed, 10), "kept") | read(mixed, evidence, "mixed")
         for i in np.flatnonzero(log_density(model, evidence) > -np.inf)[:4].tolist():
             given = condition(model, evidence.take(np.array([i])))

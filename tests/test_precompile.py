@@ -22,7 +22,7 @@ signatures.LIST = Path(sys.argv[1])
 machine_code.SHIPPED = Path("no folder")  # a wheel brings these kernels
 from jointforest import precompile
 if __name__ == "__main__":
-    precompile.main(["--jobs", sys.argv[2]])
+    precompile.compile_all(["--jobs", sys.argv[2]])
 """
 
 
@@ -50,5 +50,5 @@ def test_everything_on_the_list_is_compiled_once(tmp_path: Path, jobs: str) -> N
 
 def test_a_number_of_processes_is_positive(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        precompile.main(["--jobs", "0"])
+        precompile.compile_all(["--jobs", "0"])
     assert "--jobs must be at least 1, got 0" in capsys.readouterr().err

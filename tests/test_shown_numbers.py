@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.data.texts import shown_number
+from jointforest.data.conditions import shown_number
 
 _NUMBER = re.compile(r"\d+\.\d+|\d{13,}")
 

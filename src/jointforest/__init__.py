@@ -26,7 +26,7 @@ _HOME = {
         "api.forecast": "Forecast",
         "api.history_joint": "HistoryJoint",
         "api.importance": "Importance conditional_importance sage",
-        "api.information": "ColumnDistance Estimate",
+        "api.pairs": "ColumnDistance Estimate",
         "api.joint": "Joint",
         "api.posterior": "Marginal Posterior",
         "api.shapley": "ShapleyValues shapley",
@@ -43,7 +43,7 @@ _HOME = {
         "evaluation.fidelity": "fidelity",
         "evaluation.pool": "Pooled pool",
         "evaluation.result": "Fidelity",
-        "inference.counterfactual.counterfactual": "Counterfactuals",
+        "inference.counterfactual": "Counterfactuals",
         "learners.adversarial.adversarial_forest": "AdversarialForest",
         "learners.generative.classifier": "GenerativeForestClassifier",
         "learners.generative.regressor": "GenerativeForestRegressor",
@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from .api.forecast import Forecast
     from .api.history_joint import HistoryJoint
     from .api.importance import Importance, conditional_importance, sage
-    from .api.information import ColumnDistance, Estimate
     from .api.joint import Joint
+    from .api.pairs import ColumnDistance, Estimate
     from .api.posterior import Marginal, Posterior
     from .api.shapley import ShapleyValues, shapley
     from .data.conditions import AllOf, AnyOf, Interval, Missing, Not, PerRow, about, between, censored, likely
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from .evaluation.fidelity import fidelity
     from .evaluation.pool import Pooled, pool
     from .evaluation.result import Fidelity
-    from .inference.counterfactual.counterfactual import Counterfactuals
+    from .inference.counterfactual import Counterfactuals
     from .learners.adversarial.adversarial_forest import AdversarialForest
     from .learners.generative.classifier import GenerativeForestClassifier
     from .learners.generative.regressor import GenerativeForestRegressor

@@ -13,8 +13,8 @@ from collections.abc import Callable, Generator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, commands, history_commands
-from .commands import Input, is_large, load, load_any, read, say, text_columns, write, write_answers
+from . import __version__, commands
+from .commands import Input, is_large, load_any, load_table_joint, read, say, text_columns, write, write_answers
 from .data.csv_files import NA, WORDS, CsvForm, keep_texts
 from .data.table_files import means_as_cells, plain
 from .runtime.warnings import LearnedErrorsWarning, UnseenLevelWarning, UnsupportedEvidenceWarning
@@ -121,7 +121,7 @@ def app() -> None:
     """
 
 
-@app.command()
+@app.command("fit")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="Model file to write.")
 @click.option(
@@ -147,7 +147,7 @@ def app() -> None:
 @_seed
 @_jobs
 @_reads
-def fit(
+def fit_command(
     tables: tuple[str, ...],
     output: str,
     budget: str | None,
@@ -176,7 +176,7 @@ def fit(
 
     others = {name: more[name] for name in ("trees", "min_leaf", "rule", "rules", "objective", "errors")}
     others |= {"budget": budget, "learner": learner, "target": target}
-    history_commands.check_options(order, group, others)
+    commands.check_history_options(order, group, others)
     _check_together(budget, learner, target, more)
     settings: dict[str, Any] = {"random_state": more["seed"]}
     settings |= {"objective": more["objective"]} if more["objective"] else {}
@@ -203,9 +203,9 @@ def fit(
             if name is not None and name in names:
                 frame = commands.where_known(frame, name)
         table = commands.batches_of_tables(tables, source, levels) if frame is None else frame
-        histories = history_commands.learn(table, group, order, settings)
+        histories = commands.fit_histories(table, group, order, settings)
         commands.learned_from(csv, commands.in_frames_of("file", histories)).save(output)
-        history_commands.tell(histories)
+        commands.tell_of_histories(histories)
         return
     if frame is None:
         if budget:
@@ -329,7 +329,7 @@ def info(model: str, as_json: bool) -> None:
         click.echo(json.dumps(plain(about), indent=2))
         return
     if joint.is_of_histories:
-        click.echo("\n".join(history_commands.about(joint)))
+        click.echo("\n".join(commands.about_histories(joint)))
         return
     click.echo(f"{_model_size(about)}, background {about['epsilon']:g}")
     click.echo(str(joint.reading))
@@ -345,7 +345,7 @@ def _model_size(about: dict[str, Any]) -> str:
     return " + ".join((f"{part['weight']:.1%} " if mixture else "") + size_text(part) for part in about["components"])
 
 
-@app.command()
+@app.command("sample")
 @click.argument("model")
 @click.option("-n", "--rows", type=click.IntRange(0), required=True, help="Number of rows; of histories, subjects.")
 @click.option("--given", metavar="TEXT", help="Evidence that the rows meet, such as \"age >= 40, sex = 'Female'\".")
@@ -357,7 +357,7 @@ def _model_size(about: dict[str, Any]) -> str:
 @_jobs
 @_output
 @_format
-def sample(
+def sample_command(
     model: str,
     rows: int,
     given: str | None,
@@ -376,7 +376,7 @@ def sample(
 
     joint = load_any(model)
     if joint.is_of_histories:
-        history_commands.check_sample(rows, given, where, missing)
+        commands.check_history_sample(rows, given, where, missing)
         write(joint, joint.sample(rows, seed), output, form)
         return
     known = joint.given(given)
@@ -401,7 +401,7 @@ def _one_table(rows: str | None, table: str | None) -> str | None:
     return table if rows is None else rows
 
 
-@app.command()
+@app.command("explore")
 @click.argument("model")
 @click.argument("rows", metavar="[TABLE]", required=False)
 @click.option("--table", metavar="TABLE", help="CSV or Parquet file of rows to look at beside MODEL.")
@@ -414,7 +414,7 @@ def _one_table(rows: str | None, table: str | None) -> str | None:
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of 127.0.0.1; default: any that is free.")
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
 @_reads
-def explore(
+def explore_command(
     model: str, rows: str | None, table: str | None, trained: str | None, port: int, no_browser: bool, source: Input
 ) -> None:
     """Show MODEL in the browser: evidence by a click, and everything else follows.
@@ -498,27 +498,27 @@ def report(
     """Write MODEL as one file of HTML, which opens from disk and answers clicks without a network."""
     from pathlib import Path
 
-    joint = load(model)
+    joint = load_table_joint(model)
     tables = _one_table(rows, table), holdout
     frame, new = (None if name is None else read(name, source, joint) for name in tables)
     warnings.simplefilter("ignore", UnsupportedEvidenceWarning)
     joint.report(output, frame, holdout=new, target=target, examples=examples, title=Path(model).name)
 
 
-@app.command()
+@app.command("score")
 @click.argument("model")
 @click.argument("table")
 @_jobs
 @_output
 @_reads
-def score(model: str, table: str, output: str, source: Input) -> None:
+def score_command(model: str, table: str, output: str, source: Input) -> None:
     """Write the log-density of each row of TABLE, or of each history; their mean goes to standard error."""
     import pyarrow as pa
 
     joint = load_any(model)
     if joint.is_of_histories:
         csv = commands.csv_form(table, source, joint)
-        scores = history_commands.scores(joint, read(table, source, joint))
+        scores = commands.history_scores(joint, read(table, source, joint))
         write(joint, scores, output, source.form, csv)
         mean = pa.compute.mean(scores.column(1)).as_py()
         say(f"mean log-density {mean:.6g} over {len(scores)} subjects")
@@ -536,7 +536,7 @@ def score(model: str, table: str, output: str, source: Input) -> None:
         say(f"mean log-density {total / n:.6g} over {n} rows")
 
 
-@app.command()
+@app.command("fidelity")
 @click.argument("model")
 @click.argument("table")
 @click.option("--holdout", metavar="TABLE", help="Rows of the same source that were not learned from.")
@@ -544,7 +544,7 @@ def score(model: str, table: str, output: str, source: Input) -> None:
 @_jobs
 @_output
 @_reads
-def fidelity(model: str, table: str, holdout: str | None, seed: int | None, output: str, source: Input) -> None:
+def fidelity_command(model: str, table: str, holdout: str | None, seed: int | None, output: str, source: Input) -> None:
     """Say how true MODEL is to the TABLE that it was learned from; with -o write all figures as a table.
 
     Of a joint of histories: the accuracy of drawn subjects, and two-sample tests.
@@ -568,7 +568,7 @@ def fidelity(model: str, table: str, holdout: str | None, seed: int | None, outp
     click.echo(found)
 
 
-@app.command()
+@app.command("check")
 @click.argument("table")
 @click.option("--model", metavar="MODEL", help="What to check against; default: hidden trees of TABLE itself.")
 @click.option("--key", metavar="COLUMN", help="Names an entity that several rows speak of; default: looked for.")
@@ -579,7 +579,7 @@ def fidelity(model: str, table: str, holdout: str | None, seed: int | None, outp
 @_jobs
 @_output
 @_reads
-def check(
+def check_command(
     table: str, model: str | None, key: str | None, at_least: float, seed: int | None, output: str, source: Input
 ) -> None:
     """List the cells of TABLE that are probably wrong, each with its best value and a reason.
@@ -589,7 +589,7 @@ def check(
     from .data.table_files import to_arrow
     from .learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
 
-    given = None if model is None else load(model)
+    given = None if model is None else load_table_joint(model)
     frame = read(table, source, given)
     joint = given or HiddenTreeForest(rules="off", random_state=seed or 0).fit(frame).joint_
     found = joint.check(frame, key)
@@ -603,7 +603,7 @@ def check(
     say(f"{_count_of(suspects.num_rows, 'cell')} of {cells.num_rows:,} listed; {found}")
 
 
-@app.command()
+@app.command("compare")
 @click.argument("old")
 @click.argument("new")
 @click.option(
@@ -614,7 +614,7 @@ def check(
 @_seed
 @_jobs
 @_reads
-def compare(
+def compare_command(
     old: str, new: str, level: float, rows: str | None, output: str | None, seed: int | None, source: Input
 ) -> None:
     """Say what changed from the table OLD to the table NEW: columns, pairs of columns, and their regions."""
@@ -634,7 +634,7 @@ def compare(
         write_table(found.row_scores(random_state=seed), rows, source.form, csv)
 
 
-@app.command()
+@app.command("impute")
 @click.argument("model")
 @click.argument("table")
 @click.option(
@@ -648,7 +648,7 @@ def compare(
 @_jobs
 @_output
 @_reads
-def impute(
+def impute_command(
     model: str, table: str, method: str, draws: int | None, ranges: str, seed: int | None, output: str, source: Input
 ) -> None:
     """Fill the missing cells of TABLE; with a joint of histories, given all rows of the subject.
@@ -712,7 +712,7 @@ def impute(
         write(joint, written, output, source.form, csv)
 
 
-@app.command()
+@app.command("forecast")
 @click.argument("model")
 @click.argument("table")
 @click.option("--steps", type=click.IntRange(1), default=1, show_default=True, help="Rows to come of each subject.")
@@ -722,7 +722,7 @@ def impute(
 @_jobs
 @_output
 @_reads
-def forecast(
+def forecast_command(
     model: str, table: str, steps: int, level: float, draws: int | None, seed: int | None, output: str, source: Input
 ) -> None:
     """Write what is known of the next rows of each subject of TABLE, with a MODEL of histories.
@@ -736,7 +736,7 @@ def forecast(
     csv = commands.csv_form(table, source, joint)
     frame = read(table, source, joint)
     found = joint.forecast(frame, steps, n_draws=max(draws or 0, 100), random_state=seed)
-    answer = found.sample(draws) if draws else history_commands.forecasts(joint, found, level)
+    answer = found.sample(draws) if draws else commands.forecast_table(joint, found, level)
     write(joint, answer, output, source.form, csv)
 
 
@@ -755,7 +755,7 @@ def query(model: str, question: str, as_json: bool) -> None:
     from .api.ask import ask_with_support
     from .inference.support import support_in_words
 
-    joint = load(model)
+    joint = load_table_joint(model)
     answer, n_rows, column = ask_with_support(joint.distribution, question)
     answer = answer._asdict() if hasattr(answer, "_asdict") else answer
     support = "" if n_rows == joint.schema.n_rows else support_in_words(n_rows, joint.schema.n_rows)
@@ -764,14 +764,14 @@ def query(model: str, question: str, as_json: bool) -> None:
     elif isinstance(answer, dict):
         width = max(len(str(key)) for key in answer)
         for key, value in answer.items():
-            click.echo(f"{key!s:<{width}}  {commands.value_text(column, value)}")
+            click.echo(f"{key!s:<{width}}  {commands.answer_text(column, value)}")
         if support:
             click.echo(f"({support})")
     else:
-        click.echo(commands.value_text(column, answer) + (f" ({support})" if support else ""))
+        click.echo(commands.answer_text(column, answer) + (f" ({support})" if support else ""))
 
 
-@app.command()
+@app.command("predict")
 @click.argument("model")
 @click.argument("table")
 @click.option("--target", required=True, metavar="COLUMN", help="Column to predict.")
@@ -779,11 +779,11 @@ def query(model: str, question: str, as_json: bool) -> None:
 @_jobs
 @_output
 @_reads
-def predict(model: str, table: str, target: str, proba: bool, output: str, source: Input) -> None:
+def predict_command(model: str, table: str, target: str, proba: bool, output: str, source: Input) -> None:
     """Predict a column of TABLE from the others: the most probable level, or the mean."""
     import pyarrow as pa
 
-    joint, predictor = load(model), commands.predictor_of(model, target)
+    joint, predictor = load_table_joint(model), commands.predictor_of(model, target)
 
     def answer(frame: pa.Table, _: int) -> pa.Table:
         if proba:
@@ -803,15 +803,15 @@ def main() -> None:
     """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    told = set()
+    shown_texts = set()
 
-    def tell_once(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show_once(message: Warning | str, *_: Any, **__: Any) -> None:
         text = _with_hint(message)
-        if text not in told:
-            told.add(text)
+        if text not in shown_texts:
+            shown_texts.add(text)
             say(f"warning: {text}")
 
-    warnings.showwarning = tell_once
+    warnings.showwarning = show_once
     try:
         code = app.main(standalone_mode=False)
     except click.ClickException as error:

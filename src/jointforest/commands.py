@@ -1,4 +1,4 @@
-"""The joint that the command ``fit`` learns: of a table in memory, or of tables in batches."""
+"""What the commands do: tables that are read and written, joints that are learned, and those of histories."""
 
 from __future__ import annotations
 
@@ -13,16 +13,124 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from . import history_commands
-from .data.csv_files import CsvForm
+from .data.csv_files import CsvForm, numbered
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .api.forecast import Forecast
+    from .api.history_joint import HistoryJoint
     from .api.joint import Joint
     from .data.reading import Reading
     from .data.rules.rule import Rule
     from .data.schema import Column, Frame
+
+
+def refuse_histories(path: str) -> ValueError:
+    """The error of a command that has no answer about histories."""
+    return ValueError(
+        f"{path} holds a joint of histories, which this command cannot ask; info, explore, sample, score, "
+        f"impute, forecast and fidelity can, and Python: jf.load({path!r})"
+    )
+
+
+def check_history_options(order: str | None, group: str | None, more: dict[str, Any]) -> None:
+    """Refuse options of ``fit`` that do not go with histories; ``more`` holds those given, by their names."""
+    if group is None:
+        if order is not None:
+            raise click.UsageError("--order goes with --group, the column that names the subject of each row")
+        return
+    others = [f"--{name.replace('_', '-')}" for name, value in more.items() if value]
+    if others:
+        raise click.UsageError(f"--group: there is one learner of histories; leave out {' and '.join(others)}")
+
+
+def fit_histories(
+    table: pa.Table | Callable[[], Iterator[pa.Table]], group: str, order: str | None, settings: dict[str, Any]
+) -> HistoryJoint:
+    """The joint of the histories of a table, or of one that comes in batches."""
+    from .learners.history.history_forest import HistoryForest
+
+    kinds = {name: kind for name, kind in (settings["kinds"] or {}).items() if name not in (group, order)}
+    forest = HistoryForest(verbose=sys.stderr.isatty(), **{**settings, "kinds": kinds or None})
+    fitted = forest.fit_batches if callable(table) else forest.fit
+    return fitted(table, group=group, order=order).joint_
+
+
+def tell_of_histories(joint: HistoryJoint) -> None:
+    """Say what was read and learned."""
+    from .data.reading import reading_of
+
+    notice = reading_of(joint.schema).notice
+    lines = [notice] if notice else []
+    click.echo("\n".join([*lines, ": ".join(about_histories(joint)[:2])]), err=True)
+
+
+def check_history_sample(rows: int, given: str | None, where: str | None, missing: bool) -> None:
+    """Refuse options of ``sample`` that do not go with histories."""
+    if rows == 0:
+        raise click.UsageError("-n 0: give the number of subjects, at least 1")
+    if given or where:
+        raise click.UsageError(
+            "--given and --where are for joints of single rows; to go on from rows: forecast --draws"
+        )
+    if missing:
+        raise click.UsageError("--missing: cells of drawn histories are missing as often as at learning; leave it out")
+
+
+def about_histories(joint: HistoryJoint) -> list[str]:
+    """Lines on the size and the columns of a joint."""
+    info = joint.info()
+    width = max(len(column["name"]) for column in info["columns"])
+    in_order = f"in the order of {info['order']}" if info["order"] else "in the order of the table"
+    lines = [
+        f"{info['subjects']} subjects ({info['group']}), {info['rows']} rows {in_order}",
+        f"{info['trees']} trees, {info['leaves']} leaves",
+    ]
+    for column in info["columns"]:
+        how = "constant within subjects" if column["name"] in info["constant"] else "varies"
+        how += "; changes are predicted" if column["name"] in info["changes"] else ""
+        lines.append(f"{column['name']:<{width}}  {column['kind']:<11}  {how}")
+    return lines
+
+
+def history_scores(joint: HistoryJoint, frame: pa.Table) -> pa.Table:
+    """The log-density of the history of each subject."""
+    import pyarrow as pa
+
+    names = numbered([joint.group, "log_density"], doubt=False)
+    columns = [pa.array(joint.subjects(frame)), pa.array(joint.log_density(frame))]
+    return pa.Table.from_arrays(columns, names)
+
+
+def forecast_table(joint: HistoryJoint, found: Forecast, share: float) -> pa.Table:
+    """One row for each subject and step; ``share`` is the probability of intervals."""
+    import numpy as np
+    import pyarrow as pa
+
+    from .data.table_files import means_as_cells
+
+    n, steps = len(found.subjects), found.steps
+    names: list[str] = [joint.group, "step"]
+    values: list[Any] = [[name for name in found.subjects for _ in range(steps)], np.tile(np.arange(1, steps + 1), n)]
+    if joint.info()["ends"]:
+        names.append("end_probability")
+        values.append(found.end_probability.ravel())
+    known = {column.name: column for column in joint.model.columns.frame_schema.columns}
+    for name in found.columns:
+        column = known[name]
+        names.append(name)
+        values.append(means_as_cells(column, found.mean(name).ravel()))
+        if column.is_categorical:
+            proba = found.proba(name)
+            names += [f"{name}={level}" for level in column.levels]
+            values += [proba[:, :, k].ravel() for k in range(len(column.levels))]
+        else:
+            ends = found.interval(name, share)
+            names += [f"{name}_low", f"{name}_high"]
+            values += [means_as_cells(column, ends[..., k].ravel()) for k in range(2)]
+    columns = [one if isinstance(one, pa.Array) else pa.array(one, from_pandas=True) for one in values]
+    return pa.Table.from_arrays(columns, numbered(names, doubt=False))
 
 
 # ---- Tables of the command line: how they are read, and answers written, large ones batch by batch.
@@ -59,11 +167,11 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def load(path: str) -> Joint:
+def load_table_joint(path: str) -> Joint:
     """The joint of a table in a file, which answers in pyarrow tables: the command line needs no other frames."""
     joint = load_any(path)
     if joint.is_of_histories:
-        raise history_commands.refuse_histories(path)
+        raise refuse_histories(path)
     return joint
 
 
@@ -176,7 +284,7 @@ def n_rows_of_table(joint: Any, frame: pa.Table) -> int:
     return frame.num_rows - n_aside
 
 
-def value_text(column: Column | None, value: Any) -> str:
+def answer_text(column: Column | None, value: Any) -> str:
     """One answer; a duration, a time of day or a period as its column shows it."""
     from .data.table_files import shown
 
@@ -246,21 +354,21 @@ def write_answers(
     from .data import batches, reading
     from .runtime.progress import bar
 
-    files, told = batches.files_of(table), _BatchWarnings()
+    files, batch_warnings = batches.files_of(table), _BatchWarnings()
 
     def answers() -> Generator[pa.Table]:
-        told.start()
+        batch_warnings.start()
         with bar(reading.count_rows(files), "answering rows") as step:
             parts = reading.read_batches(files)
             for number, (file, part) in enumerate(parts if at_once is None else reading.in_blocks(parts, at_once)):
                 try:
-                    with told:
+                    with batch_warnings:
                         found = answer(part, number)
                 except ValueError as error:
                     raise ValueError(f"{file}: {error}") from None
                 yield found
                 step(part.num_rows)
-        told.sum_up()
+        batch_warnings.sum_up()
 
     reading.write_batches(answers, output, source.form, spelling_of(joint))
 

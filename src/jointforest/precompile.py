@@ -17,7 +17,7 @@ from typing import Any
 from .runtime.progress import bar
 
 
-def main(arguments: list[str] | None = None) -> None:
+def compile_all(arguments: list[str] | None = None) -> None:
     """The command."""
     from .runtime import signatures
     from .runtime.compile import compiler
@@ -70,4 +70,4 @@ def _listed_signatures(text: str) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    compile_all()

@@ -12,7 +12,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.schema import Column
-from jointforest.inference.explanation.rules import column_summary
+from jointforest.inference.explanation import column_summary
 
 from ..explorer.tables import JOINTS, NAMES, forest
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import jointforest as jf
-from jointforest.cards.format import percent
+from jointforest.cards import percent
 from jointforest.explorer.open import Explorer
 from jointforest.explorer.shown import ShownJoint
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 import jointforest as jf
-from jointforest.cards.format import percent
+from jointforest.cards import percent
 from jointforest.explorer.open import Explorer
 
 from ..explorer.tables import contracts, contracts_joint, heavy, heavy_frame

@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 import jointforest as jf
-from jointforest.cards.format import percent
+from jointforest.cards import percent
 from jointforest.explorer import answers
 from jointforest.explorer.shown import ShownJoint, all_shown
 from jointforest.explorer.state import ImpossibleEvidence

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 import jointforest as jf
-from jointforest.cards.format import number_writer, percent
-from jointforest.data.shown_values import number_text
+from jointforest.cards import number_writer, percent
+from jointforest.data.reading import number_text
 
 from .face import Face
 

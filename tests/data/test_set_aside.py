@@ -12,8 +12,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.frames import encode
-from jointforest.data.identifiers import SetAside
 from jointforest.data.infer_schema import infer_schema
+from jointforest.data.schema import SetAside
 from jointforest.data.schema_check import schema_from_dict
 
 N = 200

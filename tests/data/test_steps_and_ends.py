@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointforest.data import times
-from jointforest.data.ends import ends_of
 from jointforest.data.frames import decode
 from jointforest.data.infer_schema import infer_schema
-from jointforest.data.schema import snapped
+from jointforest.data.schema import ends_of, snapped
 from jointforest.data.schema_check import schema_from_dict
 
 

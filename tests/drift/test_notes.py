@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.drift.compare import Words
-from jointforest.drift.tables import read_two
+from jointforest.drift.compare import Words, read_two
 
 
 def _table(rng: np.random.Generator, n: int) -> pd.DataFrame:

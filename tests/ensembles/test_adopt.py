@@ -26,14 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTre
 
 from jointforest.data.frames import encode
 from jointforest.data.schema import Schema, snap
-from jointforest.ensembles.adopt import (
-    SplitTree,
-    cell_edges,
-    find_leaf,
-    float64_thresholds,
-    level_sets,
-    to_trees,
-)
+from jointforest.ensembles.evaluate import SplitTree, cell_edges, find_leaf, float64_thresholds, level_sets, to_trees
 from jointforest.learners.generative.from_sklearn import adopt, read_forest
 from jointforest.learners.generative.targets import Training, read_training
 from jointforest.models.box_forest.files import check_trees

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from jointforest.data.infer_schema import infer_schema
-from jointforest.evaluation import privacy as module
+from jointforest.evaluation import held_out as module
 from jointforest.evaluation.columns_and_pairs import TableCells, read_table_cells
-from jointforest.evaluation.privacy import RankedTable, count_copies
+from jointforest.evaluation.held_out import RankedTable, count_copies
 
 from ..oracle import fidelity as oracle
 from .tables import columns, table

@@ -6,8 +6,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from jointforest.data.infer_schema import infer_schema
-from jointforest.evaluation.columns_and_pairs import column_distances, read_table_cells
-from jointforest.evaluation.misfit import kolmogorov
+from jointforest.evaluation.columns_and_pairs import column_distances, kolmogorov, read_table_cells
 
 from ..oracle import fidelity as oracle
 from .tables import columns, table

@@ -8,7 +8,7 @@ import pytest
 import jointforest as jf
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation.columns_and_pairs import read_table_cells
-from jointforest.evaluation.privacy import advantage, membership
+from jointforest.evaluation.held_out import advantage, membership
 
 from ..oracle import fidelity as oracle
 from .tables import columns, table

@@ -13,7 +13,7 @@ import pytest
 import jointforest as jf
 from jointforest.explorer import panels
 from jointforest.explorer.shown import ShownJoint
-from jointforest.inference.information.classes import column_map
+from jointforest.inference.information.divergence import column_map
 
 from .tables import JOINTS, forest, frame
 

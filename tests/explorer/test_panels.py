@@ -91,7 +91,7 @@ def test_drawn_rows_follow_the_joint(name: str) -> None:
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_the_most_probable_row(name: str) -> None:
-    found = ask(panels.mode, name, evidence={"text": "size = L"})
+    found = ask(panels.most_probable_row, name, evidence={"text": "size = L"})
     wanted = JOINTS[name]().given("size = L").mode(budget=panels.mode_budget(JOINTS[name]().distribution))
     assert found["row"]["size"] == "L" and found["row"]["town"] == wanted.rows["town"].iloc[0]
     assert found["log_density"] == pytest.approx(float(wanted.log_density[0]))
@@ -105,7 +105,9 @@ def test_large_hidden_trees_are_searched_less(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(panels, "ENTRIES", 10)
     assert 0 <= panels.mode_budget(JOINTS["mixture"]().distribution) < budget
     assert panels.mode_budget(forest().distribution) == panels.PANEL_BUDGET
-    found = ask(panels.mode, "hidden trees", evidence={"text": "size = L"})  # less certain, and a bound all the same
+    found = ask(
+        panels.most_probable_row, "hidden trees", evidence={"text": "size = L"}
+    )  # less certain, and a bound all the same
     wanted = JOINTS["hidden trees"]().given("size = L").mode(budget=10_000)
     assert found["log_density"] <= wanted.log_bound + 1e-9 and found["bound"] >= wanted.log_density[0] - 1e-9
 
@@ -121,7 +123,7 @@ def test_kernels_of_forests_are_compiled_ahead(name: str, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", JOINTS)
 def test_why(name: str) -> None:
-    found = ask(panels.why, name, evidence={"text": "age > 50"})
+    found = ask(panels.carriers, name, evidence={"text": "age > 50"})
     wanted = JOINTS[name]().given("age > 50").explain(panels.LISTED)
     assert found["text"] == wanted.text
     assert [item["weight"] for item in found["items"]] == pytest.approx([rule["weight"] for rule in wanted.rules])
@@ -137,7 +139,7 @@ def test_why(name: str) -> None:
 def test_pairs(name: str, columns: tuple[int, int]) -> None:
     joint = JOINTS[name]()
     names = [joint.columns[j] for j in columns]
-    found = ask(panels.pair, name, evidence={"text": "age > 30"}, columns=list(columns), bins=6)
+    found = ask(panels.two_columns, name, evidence={"text": "age > 30"}, columns=list(columns), bins=6)
     wanted = joint.given("age > 30").pair(*names, bins=6)
     mass = np.array(found["mass"])
     assert np.allclose(mass, wanted.probability, atol=1e-5) and mass.sum() == pytest.approx(1.0, abs=1e-4)
@@ -161,7 +163,7 @@ def test_pairs(name: str, columns: tuple[int, int]) -> None:
 
 
 def test_a_known_column_has_no_correlation() -> None:
-    found = ask(panels.pair, "forest", evidence={"text": "age = 30"}, columns=[2, 0])
+    found = ask(panels.two_columns, "forest", evidence={"text": "age = 30"}, columns=[2, 0])
     assert found["correlation"] is None and found["information"] == pytest.approx(0.0, abs=1e-9)
 
 
@@ -211,12 +213,12 @@ def test_an_odd_cell_stands_out() -> None:
         (panels.rows, {"sort": 10}, "sort: expected a place of 0 to 9"),
         (panels.rows, {"table": True, "evidence": {"text": "x about 2 sd 1"}}, "likelihood.*drawn rows"),
         (panels.csv_text, {"n": 100_001}, "n: expected a whole number of 0 to 100,000"),
-        (panels.pair, {"columns": [1]}, "two columns"),
-        (panels.pair, {"columns": [1, 1]}, "twice"),
-        (panels.pair, {"columns": [1, 10]}, "place of 0 to 9"),
-        (panels.pair, {"columns": [1, 2], "bins": 1}, "bins: expected a whole number of 2 to 60"),
-        (panels.mode, {"evidence": {"text": "x about 2 sd 1"}}, "soft"),
-        (panels.mode, {"evidence": {"text": "age > 40 and age < 30"}}, "probability 0"),
+        (panels.two_columns, {"columns": [1]}, "two columns"),
+        (panels.two_columns, {"columns": [1, 1]}, "twice"),
+        (panels.two_columns, {"columns": [1, 10]}, "place of 0 to 9"),
+        (panels.two_columns, {"columns": [1, 2], "bins": 1}, "bins: expected a whole number of 2 to 60"),
+        (panels.most_probable_row, {"evidence": {"text": "x about 2 sd 1"}}, "soft"),
+        (panels.most_probable_row, {"evidence": {"text": "age > 40 and age < 30"}}, "probability 0"),
         (panels.row, {"row": 300}, "row: expected a place of 0 to 299"),
         (panels.row, {"cells": [1]}, "expected an object"),
         (panels.row, {"cells": {"agee": "3"}}, "agee"),
@@ -258,7 +260,7 @@ def test_suspicious_cells_follow_the_decisions() -> None:
     table = dirty_penguins()
     joint = jf.HiddenTreeForest(n_states=8, rules="off", random_state=0).fit(table).joint_
     shown, found = ShownJoint(joint, rows=table), joint.check(table)
-    asked = json.loads(json.dumps(panels.check(shown, {})))
+    asked = json.loads(json.dumps(panels.suspicious_cells(shown, {})))
     wanted = found.cells[found.cells["p_wrong"] >= 0.5]
     assert [(c["row"], c["column"], c["value"], c["best"]) for c in asked["cells"]] == list(
         zip(wanted["row"], wanted["column"], wanted["value"], wanted["best"], strict=True)
@@ -266,16 +268,16 @@ def test_suspicious_cells_follow_the_decisions() -> None:
     assert (4, "body_mass_g") in {(c["row"], c["column"]) for c in asked["cells"]}
     assert list(asked["cells"][0]) == list(found.cells.columns)
     for right in ({"body_mass_g": "3450.0"}, {"body_mass_g": "34500.0"}):
-        after = panels.check(shown, {"row": 4, "right": right})["cells"]
+        after = panels.suspicious_cells(shown, {"row": 4, "right": right})["cells"]
         cells = found.cells_of(4, right)
         assert [c["column"] for c in after] == cells["column"][cells["p_wrong"] >= 0.5].tolist()
         assert "body_mass_g" not in [c["column"] for c in after]
     with pytest.raises(ValueError, match="right: expected an object of texts"):
-        panels.check(shown, {"row": 4, "right": {"body_mass_g": 3450}})
+        panels.suspicious_cells(shown, {"row": 4, "right": {"body_mass_g": 3450}})
     with pytest.raises(ValueError, match="row: expected a number from 0 to 343"):
-        panels.check(shown, {"row": 344})
+        panels.suspicious_cells(shown, {"row": 344})
     with pytest.raises(ValueError, match="no table was loaded"):
-        panels.check(ShownJoint(joint), {})
+        panels.suspicious_cells(ShownJoint(joint), {})
 
 
 def test_a_level_never_seen_costs_what_it_costs_the_joint() -> None:

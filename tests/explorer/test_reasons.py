@@ -12,7 +12,7 @@ import pytest
 from jointforest.explorer import questions
 from jointforest.explorer.questions import answer
 from jointforest.explorer.shown import ShownJoint
-from jointforest.inference.shapley.game import make_plan
+from jointforest.inference.shapley import make_plan
 
 from . import tables
 

@@ -16,7 +16,7 @@ from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree import hidden_tree_forest
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.learners.selection.budget import learn
-from jointforest.models.mixture import mix
+from jointforest.models.mixture import mixture_of
 from jointforest.runtime.threads import use_jobs
 
 from ..random_cases.ruled_joints import LEARNERS, all_rows
@@ -51,7 +51,7 @@ def joint_of(frame: pd.DataFrame, seed: int, parts: int) -> jf.Joint:
     assert reduced is not None
     X = reduced.of_rows(rows.X)
     models = [learn(LEARNERS[(seed + k) % len(LEARNERS)](), reduced.schema, X, seed) for k in range(parts)]
-    return jf.Joint(reduced.ruled(mix(models, np.full(parts, 1.0 / parts))))
+    return jf.Joint(reduced.ruled(mixture_of(models, np.full(parts, 1.0 / parts))))
 
 
 @pytest.mark.filterwarnings("ignore")

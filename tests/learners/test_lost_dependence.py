@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.evaluation.misfit import _ends_of_classes, lost_pairs
+from jointforest.evaluation.columns_and_pairs import _ends_of_classes, lost_pairs
 from jointforest.learners.base import read_training_rows
 from jointforest.learners.joint_tree import joint_tree
 from jointforest.runtime.threads import use_jobs

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from jointforest.inference.support import Uncertainty
-from jointforest.plot.robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
+from jointforest.plot.predictions import accuracy_by_epsilon, epsilon_against_density, extreme_rows
 
 matplotlib.use("Agg")
 

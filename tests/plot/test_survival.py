@@ -8,7 +8,7 @@ import pytest
 
 import jointforest as jf
 from jointforest import plot
-from jointforest.plot.survival import kaplan_meier
+from jointforest.plot.predictions import kaplan_meier
 
 
 def learned() -> tuple[jf.Joint, pd.DataFrame]:

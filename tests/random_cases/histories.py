@@ -16,7 +16,7 @@ import jointforest as jf
 from jointforest.api.history_joint import HistoryJoint
 from jointforest.learners.history import history_forest, learn, prepare
 from jointforest.learners.history.constants import FIXED
-from jointforest.models.history.impute import IMPUTE_CAP, impute_codes
+from jointforest.models.history.history_model import IMPUTE_CAP, impute_codes
 from tests.oracle.history_values import MISSING, PRESENT, UNKNOWN, Law, shares, total
 
 KINDS = ("level", "flag", "gap", "count", "tenths", "mass", "money", "day")

@@ -21,7 +21,7 @@ from jointforest.learners.base import TableRows, read_training_rows
 from jointforest.learners.rules import Reduced, reduce_table, wanted_rules
 from jointforest.learners.selection.budget import learn
 from jointforest.models.base import Distribution
-from jointforest.models.mixture import mix
+from jointforest.models.mixture import mixture_of
 from jointforest.models.ruled.ruled import RuledDistribution
 
 from ..oracle import ruled as oracle
@@ -160,7 +160,7 @@ def learned(seed: int) -> jf.Joint | None:
         X, schema = reduced.of_rows(rows.X), reduced.schema
         count = 1 + (rng.random() < 0.25)
         parts = [learn(LEARNERS[rng.integers(len(LEARNERS))](), schema, X, seed) for _ in range(count)]
-        model = reduced.ruled(mix(parts, rng.dirichlet(np.full(count, 5.0))))
+        model = reduced.ruled(mixture_of(parts, rng.dirichlet(np.full(count, 5.0))))
         if rng.random() < 0.15:
             name = str(rng.choice([name for name in model.schema.names if frame[name].nunique() < 8]))
             cells = frame[name].dropna()

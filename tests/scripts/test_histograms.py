@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jointforest.cards import svg
+from jointforest import cards
+from jointforest.data.reading import axis_ticks, number_text
 from jointforest.data.schema import Column
-from jointforest.data.shown_values import axis_ticks, number_text
 from jointforest.explorer.shown import described
 from jointforest.inference.histogram import INNER, are_few_cells, even_edges, is_beyond, shown_edges
 
@@ -69,7 +69,7 @@ def test_pictures_of_cards_are_those_of_notebooks() -> None:
             about = {"mean": None, "low": None, "high": None}
             cases.append({"column": page, "now": {"mass": mass.tolist()} | about, "before": {"mass": before.tolist()}})
             labels = are_few_cells(x, edges)
-            wanted.append(svg.histogram_svg("x", mass, before, axis_ticks(x, edges[0], edges[-1]), None, None, None,
+            wanted.append(cards.histogram_svg("x", mass, before, axis_ticks(x, edges[0], edges[-1]), None, None, None,
                                         (False, False), labels))  # fmt: skip
     for case, page, card in zip(cases, run("picture.js", PICTURE, cases), wanted, strict=True):
         shares = [re.findall(r">([\d.<>]+%)<", picture) for picture in (page, card)]

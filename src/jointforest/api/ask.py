@@ -6,7 +6,7 @@ from typing import Any
 
 from ..data.conditions import Interval, Not, check_hard
 from ..data.schema import Column
-from ..inference.information.projection import Estimate, exact
+from ..inference.information.integral import Estimate, exact
 from ..models.base import Distribution
 from ..query_language.parser import Query, parse_query
 from .pairs import deviation_of, mean_of_sum, variance_of

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..models.file import from_arrow as model_from_arrow
-from ..models.file import load_model
+from ..models.file import load_model, model_from_arrow
 from ..models.forde import read_forde
 from ..models.history.history_model import HistoryModel
-from ..models.mixture import mix as mix_models
+from ..models.mixture import mixture_of as mix_models
 from .history_joint import HistoryJoint
 from .joint import Joint
 

@@ -11,13 +11,29 @@ from ..data.frames import check_weights, encode, warn_unseen
 from ..ensembles.evaluate import apply_link, raw
 from ..ensembles.evaluate import encode_features as encode_for
 from ..ensembles.read import read_ensemble
-from ..inference.expectation.by_draws import Drawn, expected_by_draws
-from ..inference.expectation.expectation import MatchedRows, expected, expected_answer, knows_splits, spread, with_table
+from ..inference.expectation.expectation import (
+    DrawnAnswers,
+    MatchedRows,
+    expected,
+    expected_answer,
+    expected_by_draws,
+    knows_splits,
+    spread,
+    with_table,
+)
 from ..inference.expectation.match import MatchedEnsemble, filled, match_ensemble, match_features
-from ..inference.refit.refit import refit_values, targets
-from ..inference.shapley.coalition_values import Background, by_completions, conditional, known_cells, values_by_leaves
-from ..inference.shapley.coalition_values import interventional as interventional_value
-from ..inference.shapley.game import Players, budget, shapley_values
+from ..inference.refit import refit_values, targets
+from ..inference.shapley import (
+    Background,
+    Players,
+    budget,
+    by_completions,
+    conditional,
+    known_cells,
+    shapley_values,
+    values_by_leaves,
+)
+from ..inference.shapley import interventional as interventional_value
 from ..runtime.parameters import check, check_number, seed_of
 from ..runtime.threads import threaded
 from ..runtime.warnings import UnsupportedEvidenceWarning, warn
@@ -540,7 +556,7 @@ class ExpectedPredictor:
         seed = seed_of(self.random_state)
         return expected_answer(self._ready(rows), rows, method, self.n_draws, seed, self.tolerance)
 
-    def _drawn(self, rows: MatchedRows, method: str = "auto") -> Drawn:
+    def _drawn(self, rows: MatchedRows, method: str = "auto") -> DrawnAnswers:
         """Drawn under a joint that is not one forest."""
         seed = seed_of(self.random_state)
         return expected_by_draws(self._features, self.joint.distribution, rows, method, self.n_draws, seed)

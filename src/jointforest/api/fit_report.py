@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from ..cards import html, svg
-from ..cards.html import Html
+from .. import cards
+from ..cards import Html
 from ..evaluation.statements import Statements
 
 
@@ -119,16 +119,16 @@ class FitReport:
         rows = []
         for one in self.candidates:
             weight, gap = self.chosen.get(one.name, 0.0), best - one.log_density
-            name = Html(f"<b>{html.words(one.name)}</b>") if weight else one.name
-            row = [name, f"{weight:.2f}" if weight else "", Html(svg.bar_svg(weight)), f"{one.log_density:.4f}"]
-            row += [f"{gap:.4f}", Html(svg.step(0.0, -gap, -behind, 0.0)), f"{one.seconds:.1f}"]
+            name = Html(f"<b>{cards.words(one.name)}</b>") if weight else one.name
+            row = [name, f"{weight:.2f}" if weight else "", Html(cards.bar_svg(weight)), f"{one.log_density:.4f}"]
+            row += [f"{gap:.4f}", Html(cards.step(0.0, -gap, -behind, 0.0)), f"{one.seconds:.1f}"]
             rows.append([*row, *(_score_text(values[one.name]) for values in self._scores.values())])
         lines = [f"chosen: {self.in_words}"]
         lines += self._ends
         lines += [f"{name}: {_SCORES[name]}" for name in self._scores]
         title = f"jf.fit, budget {self.budget!r}: {self.seconds:.1f} s; compared on {self.held_out}"
-        pieces = [html.table_html(rows, [*header, *self._scores])] if rows else []
-        return html.view_html(title, lines, pieces)
+        pieces = [cards.table_html(rows, [*header, *self._scores])] if rows else []
+        return cards.view_html(title, lines, pieces)
 
 
 _SCORES = {

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..cards import html
-from ..cards.format import percent, signed
+from .. import cards
+from ..cards import percent, signed
 from ..data.conditions import check_hard, without_missing
 from ..data.discretization.base_density import cdf, levels, quantiles
-from ..data.evidence import Evidence, build, is_met, is_met_by, runs_of
+from ..data.evidence import Evidence, build, is_met, is_met_by, region_runs
 from ..data.history_rows import HistoryRows
 from ..models.history.columns import GAP, CodedCells, Coding, frame_of
 from ..models.history.history_model import HistoryModel, draw_values
@@ -70,7 +70,7 @@ class Forecast:
         left = f"and {len(self.subjects) - len(shown):,} subjects more" if len(self.subjects) > len(shown) else ""
         said = "The next row of each subject: means of numbers and dates, the most probable levels."
         header = ("subject", "no row follows", *self.columns)
-        return html.view_html(repr(self), [said], [html.table_html(rows, header)], left)
+        return cards.view_html(repr(self), [said], [cards.table_html(rows, header)], left)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -392,7 +392,7 @@ def _code_shares(coding: Coding, said: Evidence, j: int) -> np.ndarray:
     if coding.column.is_categorical:
         met = is_met_by(coding.column, said, j, np.arange(len(coding.column.levels), dtype=np.float64))
         return levels(scale, np.eye(scale.n_codes), len(met)) @ met
-    runs = runs_of(said, j)
+    runs = region_runs(said, j)
     if not np.isnan(x):
         half = coding.column.step / 2.0
         runs = np.array([[x - half, x + half] if half > 0.0 else [np.nextafter(x, -np.inf), x]])

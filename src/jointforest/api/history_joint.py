@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from ..cards import html
+from .. import cards
 from ..data.frames import encode, fill, read, warn_unseen, with_names
 from ..data.history_rows import HistoryRows, check_history_names, group_rows, split_columns, whole_subjects
 from ..data.schema import Schema
@@ -27,8 +27,7 @@ from ..models.history.columns import (
     first_known,
     frame_of,
 )
-from ..models.history.history_model import HistoryModel, draw_values
-from ..models.history.impute import IMPUTE_CAP, impute_codes
+from ..models.history.history_model import IMPUTE_CAP, HistoryModel, draw_values, impute_codes
 from ..models.history.records import of_subjects
 from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded
@@ -126,7 +125,7 @@ class HistoryJoint:
         about = {name: "the same in all rows of a subject" for name in self.constant}
         about |= dict.fromkeys(self.varying, "varies from row to row")
         rows = [(name, self.schema[name].kind if name in self.schema.names else "", of) for name, of in about.items()]
-        return html.view_html(repr(self), [], [html.table_html(rows, ("column", "kind", ""))])
+        return cards.view_html(repr(self), [], [cards.table_html(rows, ("column", "kind", ""))])
 
     def __getattr__(self, name: str) -> Any:
         """Say what to ask instead of a verb that joints of single rows have."""

@@ -8,13 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cards import html, svg
-from ..cards.html import Html
+from .. import cards
+from ..cards import Html
 from ..data.evidence import Evidence
 from ..data.frames import encode, read, warn_unseen
 from ..inference.sampling import sample
-from ..inference.shapley.coalition_values import by_function, conditional, known_cells, loss_of, loss_with_error
-from ..inference.shapley.game import Asked, Players, ValueFunction, shapley_values
+from ..inference.shapley import (
+    Asked,
+    Players,
+    ValueFunction,
+    by_function,
+    conditional,
+    known_cells,
+    loss_of,
+    loss_with_error,
+    shapley_values,
+)
 from ..runtime.parameters import check, check_number, seed_of
 from ..runtime.threads import threaded
 from .expected import ExpectedPredictor
@@ -56,12 +65,12 @@ class Importance:
         order = np.argsort(-self.values, kind="stable").tolist()
         low, high = min(float(self.values.min()), 0.0), max(float(self.values.max()), 0.0)
         rows = [
-            (self.feature_names[k], Html(svg.step(0.0, float(self.values[k]), low, high)), f"{self.values[k]:.4g}",
-             html.soft(f"± {self.standard_error[k]:.2g}"))
+            (self.feature_names[k], Html(cards.step(0.0, float(self.values[k]), low, high)), f"{self.values[k]:.4g}",
+             cards.soft(f"± {self.standard_error[k]:.2g}"))
             for k in order
         ]  # fmt: skip
         title = f"Importance of columns over {self.n_rows:,} rows; mean loss {self.loss:.4g}"
-        return html.view_html(title, [], [html.table_html(rows, ("column", "", "loss taken away", "standard error"))])
+        return cards.view_html(title, [], [cards.table_html(rows, ("column", "", "loss taken away", "standard error"))])
 
 
 @threaded

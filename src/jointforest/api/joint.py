@@ -19,24 +19,23 @@ from ..data.reading import Reading, reading_of
 from ..data.rules.rule import Rule
 from ..data.schema import Schema, as_levels, snap
 from ..inference.check.result import Check, Repair, check
-from ..inference.counterfactual.counterfactual import Counterfactuals, counterfactual
-from ..inference.explanation.explain import Explanation, reverse
-from ..inference.explanation.tree_text import tree_text
+from ..inference.counterfactual import Counterfactuals, counterfactual
+from ..inference.explanation import Explanation, reverse, tree_text
 from ..inference.information.divergence import ColumnDistance
-from ..inference.information.projection import Estimate
+from ..inference.information.integral import Estimate
 from ..inference.sampling import impute_by_draws
 from ..inference.support import Uncertainty, uncertainty
 from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.box_forest import BoxForest
 from ..models.box_forest.rake import rake
 from ..models.box_forest.robustness import check_target, robustness
-from ..models.file import save_model, to_arrow
+from ..models.file import model_to_arrow, save_model
 from ..models.forde import write_forde
 from ..runtime.parameters import Number, check_number, seed_of
 from ..runtime.threads import threaded
 from .ask import ask
 from .fit_report import FitReport
-from .information import compare, divergence, entropy, mutual_information
+from .pairs import compare, divergence, entropy, mutual_information
 from .posterior import Marginal, Posterior, check_support, conditions_of, observe_missing, posterior_of
 from .views import joint_html, part_sizes, size_text
 
@@ -225,7 +224,7 @@ class Joint:
         >>> joint.to_arrow()["components"]["kind"].to_pylist()
         ['forest']
         """
-        return to_arrow(self.distribution)
+        return model_to_arrow(self.distribution)
 
     def to_forde(self, folder: str | os.PathLike[str]) -> None:
         """Write the parameters for the R package arf: ``forest``, ``cnt``, ``cat`` and ``meta.parquet`` in a folder.

@@ -15,22 +15,21 @@ from ..data.evidence import Evidence, build, intersect
 from ..data.frames import decode
 from ..data.meaning import meaning_of, refuse_pair
 from ..data.schema import Schema, as_levels, seconds_apart, snapped
-from ..inference.explanation.explain import Explanation, explain
+from ..inference.explanation import Explanation, explain
 from ..inference.histogram import bin_edges, histogram
-from ..inference.information.projection import Estimate
+from ..inference.information.integral import Estimate
 from ..inference.modes import model_modes, peak
 from ..inference.sampling import sample, sample_and_weigh, sample_blocks, seed_of_block
 from ..inference.support import SUPPORT, column_errors, event_errors, rows_like, support_in_words
 from ..models.base import Distribution, PosteriorState
 from ..models.box_forest.modes import BUDGET
 from ..models.box_forest.posterior import LeafPosterior, posterior
-from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event
+from ..query_language.parser import Comparison, Conditions, parse_conditions, parse_event, with_shown_numbers
 from ..query_language.render import conditions_text
-from ..query_language.shown import with_shown_numbers
 from ..runtime.parameters import check_number, check_shares, seed_of
 from ..runtime.threads import threaded, use_jobs
 from ..runtime.warnings import NotLearnedWarning, UnsupportedEvidenceWarning, warn, warn_of_draws
-from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair, probability_of
+from .pairs import Pair, correlation_of, covariance_of, drawn_where, pair_given, probability_of
 from .views import column_in_words, marginal_html, posterior_html
 
 # ---- An event beside evidence: both together, and how probable the event is given the evidence.
@@ -42,10 +41,10 @@ def with_event(state: PosteriorState, event: Mapping[str, Any]) -> tuple[Distrib
     conditions, missing = without_missing(event, state.distribution.schema.tick_boxes)
     known = [*conditions, *state.evidence.known_names(state.distribution.schema)]
     model, log_missing = state.distribution.given_missing_cells(missing, known)
-    return model, with_values(state, event, True), log_missing
+    return model, with_event_values(state, event, True), log_missing
 
 
-def with_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
+def with_event_values(state: PosteriorState, event: Mapping[str, Any], as_regions: bool) -> Evidence:
     """The evidence and the event's conditions on values; with ``as_regions`` as in `with_event`."""
     conditions, _ = without_missing(event, state.distribution.schema.tick_boxes)
     if as_regions:
@@ -562,7 +561,7 @@ class Posterior:
         Where the event states missing cells, the cells with evidence are known. A cell that a rule
         makes missing is an event of the values that the rule names.
         """
-        both, model = with_values(self.state, event, as_regions), self.state.distribution
+        both, model = with_event_values(self.state, event, as_regions), self.state.distribution
         _, missing = without_missing(event, model.schema.tick_boxes)
         if missing.keys() <= model.missing_by_rule:
             given, log_p = model.given_missing_cells(missing)
@@ -703,7 +702,7 @@ class Posterior:
         if len(self) != 1:
             raise ValueError(f"pair: expected evidence of one row, got {len(self)} rows")
         self.check()
-        return pair(self.state, a, b, bins)
+        return pair_given(self.state, a, b, bins)
 
     def mode(self, k: int = 1, budget: int = BUDGET) -> Modes:
         """Most probable complete rows that agree with one row of evidence (MPE), with a certified bound.
@@ -1052,7 +1051,7 @@ class Marginal:
         for limit in limits.reshape(-1):
             below = np.maximum(self._state.cdf(self._j, np.array([limit]))[:, 0], 0.0)
             one = self._column.scalar(float(limit))
-            evidence = with_values(self._state, {self._column.name: Interval(hi=one)}, True)
+            evidence = with_event_values(self._state, {self._column.name: Interval(hi=one)}, True)
             mean = self._state.distribution.observe(evidence).moments(self._j)[0]
             parts.append(np.where(below > 0.0, below * mean, 0.0 * below) + (1.0 - below) * limit)
         found = np.stack(parts, axis=1) if parts else np.empty((len(self._state.evidence.value), 0))

@@ -8,16 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cards import html, svg
-from ..cards.format import percent, signed
-from ..cards.html import Html
+from .. import cards
+from ..cards import Html, percent, signed
 from ..data.evidence import Evidence
 from ..data.frames import decode, encode, library_of, read, warn_unseen
 from ..data.schema import Schema
+from ..inference import shapley as game
 from ..inference.sampling import sample
-from ..inference.shapley import game
-from ..inference.shapley.coalition_values import by_function, by_posterior, dependent_groups
-from ..inference.shapley.coalition_values import interventional as interventional_value
+from ..inference.shapley import by_function, by_posterior, dependent_groups
+from ..inference.shapley import interventional as interventional_value
 from ..models.base import Distribution
 from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import threaded
@@ -116,13 +115,13 @@ class ShapleyValues:
     def _repr_html_(self) -> str:
         title = repr(self).removeprefix("ShapleyValues(").removesuffix(")")
         if self.values.size == 0 or np.isnan(self.values).all():
-            return html.view_html(f"Shapley values: {title}", [], [])
+            return cards.view_html(f"Shapley values: {title}", [], [])
         if len(self) <= ROWS_SHOWN:
-            pieces = [html.grid([self._card(row) for row in range(len(self))], 460)]
+            pieces = [cards.grid([self._card(row) for row in range(len(self))], 460)]
             said = "Teal raises the prediction, orange lowers it; each step starts where the last one ends."
         else:
             pieces, said = [self._summary()], "Mean absolute value over the rows: how much a column moves predictions."
-        return html.view_html(f"Shapley values: {title}", [said], pieces)
+        return cards.view_html(f"Shapley values: {title}", [said], pieces)
 
     def _card(self, row: int) -> str:
         """A row's waterfall."""
@@ -131,23 +130,23 @@ class ShapleyValues:
         low, high = min(marks), max(marks)
         is_share = steps.is_share
         write = percent if is_share else lambda x: signed(f"{x:.4g}")
-        rows: list[tuple[str, str, str]] = [(html.soft("without evidence"), "", write(steps.base))]
+        rows: list[tuple[str, str, str]] = [(cards.soft("without evidence"), "", write(steps.base))]
         for name, value, start, end in zip(steps.names, steps.values, steps.starts, steps.ends, strict=True):
-            drawn = Html(svg.step(start, end, low, high))
+            drawn = Html(cards.step(start, end, low, high))
             step = f"{100.0 * value:+.1f} points" if is_share else f"{value:+.3g}"
-            rows.append((html.shortened_text(name, 34), drawn, signed(step)))
+            rows.append((cards.shortened_text(name, 34), drawn, signed(step)))
         rows.append((Html("<b>prediction</b>"), "", Html(f"<b>{write(steps.ends[-1])}</b>")))
-        return html.card(f"row {row}", steps.output, html.table_html(rows))
+        return cards.card(f"row {row}", steps.output, cards.table_html(rows))
 
     def _summary(self) -> str:
         """Mean absolute values as bars."""
         several = self.values.ndim == 3
         size = np.nanmean(np.abs(self.values), axis=(0, 2) if several else 0)
         rows = [
-            (self.feature_names[k], Html(svg.step(0.0, float(size[k]), 0.0, float(size.max()))), f"{size[k]:.4g}")
+            (self.feature_names[k], Html(cards.step(0.0, float(size[k]), 0.0, float(size.max()))), f"{size[k]:.4g}")
             for k in np.argsort(-size, kind="stable").tolist()
         ]
-        return html.table_html(rows, ("column", "", "mean |value|"))
+        return cards.table_html(rows, ("column", "", "mean |value|"))
 
     def waterfall(self, row: int = 0, output: Any = None, most: int = 10) -> Waterfall:
         """The steps from the answer if nothing is known to a row's prediction, the largest first.

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cards import html, svg
-from ..cards.format import percent, signed
-from ..cards.html import Html, shortened_text
-from ..cards.svg import Span
+from .. import cards
+from ..cards import Html, Span, percent, shortened_text, signed
 from ..data.evidence import build
+from ..data.reading import axis_ticks, interval_in_words, number_text
 from ..data.schema import Column
-from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..inference.histogram import INNER, are_few_cells, divergence_bits, histogram, is_beyond, shown_edges
 from ..inference.sampling import sample
 from ..inference.support import SUPPORT
@@ -108,7 +106,9 @@ def _priors(model: Distribution, columns: Sequence[int]) -> list[_Prior]:
         missing = np.nan_to_num(nothing.missing_probabilities(wanted)).tolist()
         for j, share in zip(wanted, missing, strict=True):
             edges = _bin_ends(nothing, j, drawn)
-            kept[j] = _Prior(edges, _shown_masses(nothing, j, edges, drawn), _middle(nothing, j, drawn), float(share))
+            kept[j] = _Prior(
+                edges, _shown_masses(nothing, j, edges, drawn), _mean_and_interval(nothing, j, drawn), float(share)
+            )
     return [kept[j] for j in columns]
 
 
@@ -146,15 +146,15 @@ def joint_html(title: str, model: Distribution) -> str:
     """A joint: its size, and every column's marginal distribution."""
     columns = model.schema.columns[:_COLUMNS]
     priors = _priors(model, range(len(columns)))
-    cards = [
-        html.card(column.name, column.kind, *_picture(column, prior.edges, prior[1:3], None, SOME, prior.missing))
+    tiles = [
+        cards.card(column.name, column.kind, *_picture(column, prior.edges, prior[1:3], None, SOME, prior.missing))
         for column, prior in zip(columns, priors, strict=True)
     ]
     rows = f"learned from {model.schema.n_rows:,.0f} rows" if model.schema.n_rows else ""
     left = _left_out(len(model.schema.columns) - len(columns), "column")
     is_drawn = any(prior.spread is not None and not prior.spread.is_exact for prior in priors)
-    said = html.legend("probability without evidence", more=f"{_SCALES} {_ABOUT}" if is_drawn else _SCALES)
-    return html.view_html(title, [rows, said], [html.grid(cards)], left)
+    said = cards.legend("probability without evidence", more=f"{_SCALES} {_ABOUT}" if is_drawn else _SCALES)
+    return cards.view_html(title, [rows, said], [cards.grid(tiles)], left)
 
 
 _ABOUT = f"About: from {_DRAWS:,} draws."
@@ -166,9 +166,9 @@ def posterior_html(
 ) -> str:
     """A posterior: how probable the evidence is, and each column given it, over what was known before."""
     if len(state.evidence.value) != 1:
-        return html.view_html(title, [], [])
+        return cards.view_html(title, [], [])
     if log_probability == -math.inf:
-        return html.view_html(title, ["The evidence has probability 0."], [])
+        return cards.view_html(title, ["The evidence has probability 0."], [])
     said = [f"log-density of the evidence {signed(f'{log_probability:.4g}')}"]
     if log_probability <= 0.0:
         said = [
@@ -180,33 +180,33 @@ def posterior_html(
         lines.append("The evidence is unlike anything learned: its answers are those of a background.")
     columns = state.distribution.schema.columns[:_COLUMNS]
     regions, drawn = state.evidence.cell_regions()[0], _draws(state)
-    cards = []
+    tiles = []
     least = 1e-300 if _cost(state.distribution) <= LARGE else 0.5 / _DRAWS  # a bin without a draw is not impossible
     for j, (column, prior) in enumerate(zip(columns, _priors(before, range(len(columns))), strict=True)):
         mass = _shown_masses(state, j, prior.edges, drawn)
         is_known = not math.isnan(state.evidence.value[0, j]) or regions[j] >= 0
         aside = "known" if is_known else _how_far_moved(mass, prior.mass, least)
-        now, was = (mass, _middle(state, j, drawn)), (prior.mass, prior.spread)
-        cards.append(html.card(column.name, aside, *_picture(column, prior.edges, now, was, SOME), is_known=is_known))
+        now, was = (mass, _mean_and_interval(state, j, drawn)), (prior.mass, prior.spread)
+        tiles.append(cards.card(column.name, aside, *_picture(column, prior.edges, now, was, SOME), is_known=is_known))
     scales = _SCALES if drawn is None else f"{_SCALES} {_ABOUT}"
-    lines.append(html.legend("given the evidence", "without evidence", scales))
+    lines.append(cards.legend("given the evidence", "without evidence", scales))
     left = _left_out(len(state.distribution.schema.columns) - len(columns), "column")
-    return html.view_html(title, lines, [html.grid(cards)], left)
+    return cards.view_html(title, lines, [cards.grid(tiles)], left)
 
 
 def marginal_html(title: str, state: PosteriorState, j: int, has_evidence: bool) -> str:
     """A marginal: its levels, or its histogram, mean and interval."""
     column = state.distribution.schema.columns[j]
     if len(state.evidence.value) != 1 or math.isnan(state.background_weight()[0]):
-        return html.view_html(title, [column_in_words(state, j)], [])
+        return cards.view_html(title, [column_in_words(state, j)], [])
     (prior,) = _priors(state.distribution, [j])
     drawn = _draws(state) if _cost(state.distribution) > LARGE else None
     mass = _shown_masses(state, j, prior.edges, drawn)
     before = (prior.mass, prior.spread) if has_evidence else None
-    body, footer = _picture(column, prior.edges, (mass, _middle(state, j, drawn)), before, _LEVELS)
-    lines = [html.legend("given the evidence", "without evidence")] if has_evidence else []
+    body, footer = _picture(column, prior.edges, (mass, _mean_and_interval(state, j, drawn)), before, _LEVELS)
+    lines = [cards.legend("given the evidence", "without evidence")] if has_evidence else []
     left = _left_out(len(mass) - _LEVELS, "level") if column.is_categorical and len(mass) > max(ALL, _LEVELS) else ""
-    return html.view_html(title, lines, [html.card(column.name, column.kind, body, footer)], left)
+    return cards.view_html(title, lines, [cards.card(column.name, column.kind, body, footer)], left)
 
 
 _Known = tuple[np.ndarray, _Spread | None]
@@ -225,7 +225,7 @@ def _picture(
     was, marks_before = (None, None) if before is None else (before[0], _marks(before[1], low, high))
     ticks = axis_ticks(column, low, high)
     marks, beyond, is_few = _marks(spread, low, high), is_beyond(column, edges), are_few_cells(column, edges)
-    drawn = svg.histogram_svg(column.name, mass, was, ticks, marks, marks_before, None, beyond, is_few)
+    drawn = cards.histogram_svg(column.name, mass, was, ticks, marks, marks_before, None, beyond, is_few)
     said = _in_numbers(column, spread, low, high)
     return drawn, f"{said}; {absent}" if absent else said
 
@@ -252,16 +252,16 @@ def _bars(column: Column, mass: np.ndarray, before: np.ndarray | None, most: int
     rows: list[tuple[str, str, str]] = []
     for k in shown:
         was = None if before is None else float(before[k])
-        drawn = Html(svg.bar_svg(float(mass[k]), was))
+        drawn = Html(cards.bar_svg(float(mass[k]), was))
         rows.append((shortened_text(str(column.levels[k]), longest), drawn, percent(float(mass[k]))))
     n_others = len(mass) - len(shown)
     if n_others:
         share = max(1.0 - float(mass[shown].sum()), 0.0)
-        rows.append((html.soft(f"{n_others:,} other{'' if n_others == 1 else 's'}"), "", html.soft(percent(share))))
-    return html.table_html(rows)
+        rows.append((cards.soft(f"{n_others:,} other{'' if n_others == 1 else 's'}"), "", cards.soft(percent(share))))
+    return cards.table_html(rows)
 
 
-def _middle(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:
+def _mean_and_interval(state: PosteriorState, j: int, drawn: np.ndarray | None) -> _Spread | None:
     """Mean and interval of a column: of draws, or without any the joint's own; None of levels."""
     if state.distribution.schema.columns[j].is_categorical:
         return None

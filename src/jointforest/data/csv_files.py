@@ -146,7 +146,7 @@ def read_csv(source: Any, name: str, form: CsvForm, text: Iterable[str] = (), do
         column_types=dict.fromkeys(text, pa.string()),
         decimal_point="." if form.decimal == form.separator else form.decimal,
     )
-    rows, starts = _rows_of(first, form, len(head) == HEAD_BYTES)
+    rows, starts = _first_rows(first, form, len(head) == HEAD_BYTES)
     names = _names_of(rows, form)
 
     def read() -> pa.Table:
@@ -264,7 +264,7 @@ def _levels_among(words: list[str], counts: dict[str, int], proved: set[str]) ->
     return levels if others else set()
 
 
-def _rows_of(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], list[int]]:
+def _first_rows(text: str, form: CsvForm, is_cut: bool) -> tuple[list[list[str]], list[int]]:
     """The first rows of a text, as lists of cells, the names among them; and the number of lines above each."""
     found = lines.reader(io.StringIO(text, newline=""), delimiter=form.separator)
     rows: list[list[str]] = []
@@ -384,7 +384,7 @@ def find_encoding(source: Any, name: str, doubt: bool = True) -> str:
     guess = word.decode("cp1252", "replace")
     source.seek(0)
     if any(_NOT_CP1252.search(chunk) for chunk in iter(lambda: source.read(_CHUNK), b"")) or _is_garbled(data):
-        others = [(encoding, _read_as(word, encoding)) for encoding in _OTHER_ENCODINGS]
+        others = [(encoding, _decoded_word(word, encoding)) for encoding in _OTHER_ENCODINGS]
         shown = ", ".join(f"{encoding} reads {text!r}" for encoding, text in others if text) or "such as cp437"
         raise ValueError(f"{name}: its text is neither UTF-8 nor Windows-1252; say --encoding: {shown}")
     if doubt:
@@ -413,7 +413,7 @@ def _is_garbled(data: bytes) -> bool:
     return 2 * n_accents > sum(map(len, words)) or re.search(r"[^\W\d_][‚„†ˆ]", text) is not None
 
 
-def _read_as(word: bytes, encoding: str) -> str:
+def _decoded_word(word: bytes, encoding: str) -> str:
     """A word in an encoding, empty if it holds no letters alone there."""
     try:
         text = word.decode(encoding)
@@ -474,7 +474,7 @@ def found_form(head: bytes, form: CsvForm, otherwise: str) -> tuple[CsvForm, lis
         form = form._replace(separator=said[1], skip=form.skip + 1)
     form = form if form.separator else _with_separator(text, form, otherwise, len(head) >= HEAD_BYTES)
     plain, shown = _as_plain_text(text.removeprefix("\ufeff"), form)
-    rows = _rows_of(plain, shown, len(head) >= HEAD_BYTES)[0]
+    rows = _first_rows(plain, shown, len(head) >= HEAD_BYTES)[0]
     names = _names_of(rows, form) or (rows[0] if rows else [])
     cells = zip(*(row for row in rows[form.has_names :] if len(row) == len(names)), strict=True)
     own = numbered(names, doubt=False)
@@ -519,7 +519,7 @@ def _with_separator(text: str, form: CsvForm, otherwise: str, is_cut: bool) -> C
             continue
         trial = form._replace(separator=separator)
         plain, tried = _as_plain_text(text, trial)
-        rows = _rows_of(plain, tried, is_cut)[0][:50]
+        rows = _first_rows(plain, tried, is_cut)[0][:50]
         n_cells = max(map(len, rows), default=0)
         is_table = all(len(row) == n_cells for row in rows) or (_extra_cells(rows, trial) and len(rows[0]) > 1)
         if is_table and n_cells > most and (separator != " " or _has_numbers(rows, form.has_names)):

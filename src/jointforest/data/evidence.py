@@ -140,14 +140,14 @@ def is_met_by(column: Column, evidence: Evidence, j: int, x: np.ndarray) -> np.n
         half = column.step / 2.0
         return np.abs(x - value) < half if half > 0.0 else x == value
     found = np.zeros(x.shape, dtype=bool)
-    for low, high in runs_of(evidence, j):
+    for low, high in region_runs(evidence, j):
         found |= (low < x) & (x <= high)
     for k, atom in enumerate(column.atoms):
         found = np.where(x == atom, bool(int(evidence.atoms[region]) >> k & 1), found)
     return found
 
 
-def runs_of(evidence: Evidence, j: int) -> np.ndarray:
+def region_runs(evidence: Evidence, j: int) -> np.ndarray:
     """Runs (lo, hi] of the region of column j in the only row of evidence, (q, 2)."""
     region = int(evidence.cell_regions()[0, j])
     runs = slice(0, 0) if region < 0 else slice(evidence.run_start[region], evidence.run_start[region + 1])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import times
-from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_span, normal, width
+from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_time_span, normal, width
 from .range_texts import interval_of, range_text
 from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place_on_grid
 
@@ -411,7 +411,7 @@ def _of_about(column: Column, condition: About) -> Region:
             f"column {column.name!r} is {column.kind}: {condition!r} is a measurement of a number; "
             "use likely({level: likelihood, ...})"
         )
-    if column.kind != "datetime" and not times.is_span(column.dtype) and is_span(condition.sd):
+    if column.kind != "datetime" and not times.is_span(column.dtype) and is_time_span(condition.sd):
         raise ValueError(f"column {column.name!r} is {column.kind}: expected a number as sd, got {condition.sd!r}")
     mean, sd = column.to_number(condition.value), width(condition.sd)
     sharp = max(sd / 16.0, column.step)

@@ -594,11 +594,13 @@ def _wider_dtype(name: str, a: Seen, b: Seen) -> str:
                 f"column {name!r}: times of type {a.dtype} in one part, {b.dtype} in another; use one zone"
             )
         return max((PER_SECOND[unit_of(part.dtype)], not is_date(part.dtype), part.dtype) for part in (a, b))[2]
-    wide = max((a, b), key=lambda part: ("[mixed" in part.dtype, part.sort == "number", _width(part.dtype), part.dtype))
+    wide = max(
+        (a, b), key=lambda part: ("[mixed" in part.dtype, part.sort == "number", _bits_of_type(part.dtype), part.dtype)
+    )
     return wide.dtype
 
 
-def _width(dtype: str) -> int:
+def _bits_of_type(dtype: str) -> int:
     """How wide a type of numbers is."""
     digits = re.search(r"\d+", dtype)
     return int(digits.group()) if digits else 64 if "double" in dtype else 32

@@ -62,7 +62,7 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
     if cells.codes is not None or cells.sort == "datetime":
         got = "dates" if cells.sort == "datetime" else "text"
         raise ValueError(f"column {name!r}: jf.censored expects numbers, got {got}; give durations in place of dates")
-    truth = flag.values if flag.codes is None else np.append([_flag(x) for x in flag.labels], np.nan)[flag.codes]
+    truth = flag.values if flag.codes is None else np.append([_flag_value(x) for x in flag.labels], np.nan)[flag.codes]
     if flag.sort == "datetime" or (~np.isnan(truth) & (truth != 0.0) & (truth != 1.0)).any():
         raise ValueError(f"column {of.flag!r}: expected true and false, or 1 and 0, to say which {name!r} are exact")
     n = int(np.count_nonzero(flag.missing & ~cells.missing))
@@ -77,7 +77,7 @@ def with_flag(cells: ColumnCells, flag: ColumnCells, name: str, of: Censored) ->
     )
 
 
-def _flag(label: Any) -> float:
+def _flag_value(label: Any) -> float:
     """A label as 0 or 1; 2 if it is neither."""
     truth = {"true": 1.0, "1": 1.0, "1.0": 1.0, "false": 0.0, "0": 0.0, "0.0": 0.0}
     return truth.get(str(label).strip().casefold(), 2.0)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .cells import ColumnCells, FrameReader, joined, taken
+from .cells import ColumnCells, FrameReader, joined_cells, taken
 from .conditions import Interval
 from .observe_table import Size, Tally, merge_tallies, mix_all_bits, number_keys, tally_of
 
@@ -59,7 +59,7 @@ def sample_rows(reader: FrameReader, seed: int, size: Size) -> RowSample:
 def merge_samples(a: RowSample, b: RowSample, size: Size) -> RowSample:
     """The samples of two parts of a table as one."""
     tally = merge_tallies(a.tally, b.tally, size)
-    cells = {name: joined(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
+    cells = {name: joined_cells(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
     return RowSample(tally, _first_cells(cells, np.concatenate([a.tally.keys, b.tally.keys]), tally.keys))
 
 
@@ -82,7 +82,7 @@ def count_common(reader: FrameReader, keys: np.ndarray, seed: int) -> CommonRows
 def merge_common(a: CommonRows, b: CommonRows) -> CommonRows:
     """The common rows of two parts of a table as one."""
     counts = a.counts + b.counts
-    cells = {name: joined(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
+    cells = {name: joined_cells(name, of_a, b.cells[name]) for name, of_a in a.cells.items()}
     keys = np.concatenate([a.keys[a.counts > 0], b.keys[b.counts > 0]])
     return CommonRows(a.keys, counts, _first_cells(cells, keys, a.keys[counts > 0]))
 
@@ -98,7 +98,9 @@ def weighed_rows(sample: RowSample, common: CommonRows | None) -> tuple[Cells, n
     keys = np.concatenate([sample.tally.keys[is_rare], common.keys[is_often]])
     order = np.argsort(keys)
     kept = np.flatnonzero(is_rare)
-    cells = {name: taken(joined(name, taken(of, kept), common.cells[name]), order) for name, of in sample.cells.items()}
+    cells = {
+        name: taken(joined_cells(name, taken(of, kept), common.cells[name]), order) for name, of in sample.cells.items()
+    }
     return cells, np.concatenate([weight, common.counts[is_often]])[order]
 
 

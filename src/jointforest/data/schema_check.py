@@ -14,7 +14,6 @@ from ..runtime.parameters import need
 from . import cells
 from .conditions import Censored
 from .csv_files import OF_ONE_FILE, PATTERN, CsvForm, check_form
-from .identifiers import REASONS, SetAside
 from .rules.rule import rules_from_list
 from .schema import (
     DIGIT_KINDS,
@@ -24,9 +23,11 @@ from .schema import (
     MAX_ATOMS,
     MAX_LEVELS,
     MOST_DIGITS,
+    REASONS,
     Column,
     Frame,
     Schema,
+    SetAside,
     snapped,
 )
 from .times import DAY, OF_DAYS, OF_NUMBERS
@@ -46,7 +47,7 @@ def schema_from_dict(data: Any) -> Schema:
     need(isinstance(data["columns"], list) and data["columns"], "schema.columns: expected a non-empty list")
     frame = cast(Frame, data["frame"])
     columns = tuple(column_from_dict(entry, f"schema.columns[{j}]", frame) for j, entry in enumerate(data["columns"]))
-    n_rows = _number(data.get("n_rows", 0.0), "schema.n_rows")
+    n_rows = _finite_number(data.get("n_rows", 0.0), "schema.n_rows")
     need(n_rows >= 0.0, f"schema.n_rows: expected a number >= 0, got {n_rows}")
     rules = rules_from_list(data.get("rules", []), [column.name for column in columns])
     unknown = _unknown_columns(data.get("unknown", []), frame, len(columns))
@@ -112,12 +113,12 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
     need(kind in KINDS, f"{at}.kind: expected one of {', '.join(KINDS)}, got {kind!r}")
     dtype = _text(entry["dtype"], f"{at}.dtype", 1, 500)
     n_observed = _whole(entry["n_observed"], f"{at}.n_observed", 0, 2**53)
-    step = _number(entry["step"], f"{at}.step")
-    origin = _number(entry["origin"], f"{at}.origin")
-    atoms = tuple(_number(v, f"{at}.atoms") for v in _list(entry["atoms"], f"{at}.atoms", MAX_ATOMS))
+    step = _finite_number(entry["step"], f"{at}.step")
+    origin = _finite_number(entry["origin"], f"{at}.origin")
+    atoms = tuple(_finite_number(v, f"{at}.atoms") for v in _list(entry["atoms"], f"{at}.atoms", MAX_ATOMS))
     levels = tuple(_level(v, f"{at}.levels") for v in _list(entry["levels"], f"{at}.levels", MAX_LEVELS))
-    minimum = _number(entry["minimum"], f"{at}.minimum", none=True)
-    maximum = _number(entry["maximum"], f"{at}.maximum", none=True)
+    minimum = _finite_number(entry["minimum"], f"{at}.minimum", none=True)
+    maximum = _finite_number(entry["maximum"], f"{at}.maximum", none=True)
     has_number_name = entry.get("has_number_name", False)
     if type(has_number_name) is not bool or (has_number_name and not re.fullmatch(r"0|-?[1-9][0-9]{0,18}", name)):
         raise ValueError(f"{at}.has_number_name: {name!r:.80} is no whole number")
@@ -132,9 +133,9 @@ def column_from_dict(entry: Any, at: str, frame: Frame) -> Column:
         "only": lambda value, at: _text(value, at, 0, 20),
         "digits": lambda value, at: _whole(value, at, 0, most_digits),
         "n_ranges": lambda value, at: _whole(value, at, 0, n_observed),
-        "lower": _number,
-        "upper": _number,
-        "learned_until": _number,
+        "lower": _finite_number,
+        "upper": _finite_number,
+        "learned_until": _finite_number,
     }
     others = {name: read(entry[name], f"{at}.{name}") for name, read in readers.items() if name in entry}
     column = Column(name, kind, dtype, *numbers, n_observed, has_number_name, **others)
@@ -279,7 +280,7 @@ def _whole(value: Any, at: str, low: int, high: int) -> int:
     return value
 
 
-def _number(value: Any, at: str, none: bool = False) -> float:
+def _finite_number(value: Any, at: str, none: bool = False) -> float:
     if none and value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):

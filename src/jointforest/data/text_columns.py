@@ -23,9 +23,8 @@ from ..runtime.warnings import warn
 from .cells import ColumnCells, FrameReader, numbers, ranged
 from .conditions import Interval
 from .csv_files import is_number
-from .identifiers import NO_KINDS
 from .range_texts import interval_of, order_if_disjoint, range_text
-from .schema import CATEGORICAL_KINDS
+from .schema import CATEGORICAL_KINDS, NO_KINDS
 from .times import is_date
 from .written_forms import CLOCK, MOST_EXCEPTIONS, WrittenForm, date_regex, is_missing_word, is_solid
 

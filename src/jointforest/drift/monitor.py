@@ -14,7 +14,7 @@ from ..evaluation.columns_and_pairs import quantile_edges
 from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import chunks
 from ..runtime.warnings import warn
-from .tables import encode_exact, in_words
+from .compare import encode_exact, left_out_in_words
 
 _BINNED = 1 / 3
 """Share of the old rows that set the bins of columns; the others are what rows of the stream are ranked among."""
@@ -91,7 +91,7 @@ class Monitor:
         self._schema, X, with_ranges = encode_exact(schema, reader)
         self.left_out = schema.reasons_aside | with_ranges
         if not self._schema.columns:
-            raise ValueError(f"no column can be monitored: {in_words(self.left_out)}")
+            raise ValueError(f"no column can be monitored: {left_out_in_words(self.left_out)}")
         self._random, self._level = np.random.default_rng(seed_of(random_state)), level
         X = X[self._random.permutation(n)]
         first, ranked = np.split(X, [round(n * _BINNED)])

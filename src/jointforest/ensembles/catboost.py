@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ..runtime.parameters import need
-from .adopt import float64_thresholds
+from .evaluate import float64_thresholds
 from .table import Ensemble, HashedLevels, Tree, as_json, join_ensemble, labels_of, model_library
 
 _LINKS = {

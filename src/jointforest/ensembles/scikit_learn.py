@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.cells import absent
 from ..runtime.parameters import need
-from .adopt import float64_thresholds
+from .evaluate import float64_thresholds
 from .read import read_ensemble
 from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
@@ -120,7 +120,7 @@ def read_histogram_boosting(model: Any, n_iter: int | None = None) -> Ensemble:
         raise ValueError(
             f"{model_library(model)}: loss {model.loss!r} is not supported; expected one of {list(_LINKS_OF_LOSSES)}"
         )
-    column, categories, none_level = _columns_of_features(model)
+    column, categories, none_level = _inner_features(model)
     trees = [
         _histogram_tree(tree, column, categories, none_level, k, n_outputs)
         for iteration in model._predictors[:n_iter]
@@ -137,7 +137,7 @@ def read_histogram_boosting(model: Any, n_iter: int | None = None) -> Ensemble:
     )
 
 
-def _columns_of_features(model: Any) -> tuple[np.ndarray, list[tuple[Any, ...] | None], dict[int, int]]:
+def _inner_features(model: Any) -> tuple[np.ndarray, list[tuple[Any, ...] | None], dict[int, int]]:
     """The column of each of the model's inner features, for it puts categorical ones first; the levels of columns."""
     # A missing cell that was written None, not NaN, at training is a level of its own to the model: its code by column.
     n = model.n_features_in_

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from .adopt import float64_thresholds
+from .evaluate import float64_thresholds
 from .table import Ensemble, Tree, join_ensemble, labels_of, model_library
 
 _LINKS = {

@@ -25,8 +25,16 @@ from .columns_and_pairs import (
     some,
     table_cells,
 )
-from .held_out import coverage, held_out, log_densities, numeric_columns
-from .privacy import MEMBERSHIP_ROWS, Membership, count_copies, membership
+from .held_out import (
+    MEMBERSHIP_ROWS,
+    Membership,
+    count_copies,
+    coverage,
+    held_out,
+    log_densities,
+    membership,
+    numeric_columns,
+)
 from .result import FIGURES, Fidelity
 from .statements import statements
 from .two_sample_test import FEWEST_ROWS, MOST_TEST_ROWS, ToldApart, told_apart

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cards.html import text_html
+from ..cards import text_html
 from .columns_and_pairs import TableCells, total_variation
 from .two_sample_test import ToldApart, told_apart
 

@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..cards import html as cards_html
-from ..cards import svg
-from ..cards.format import signed
-from ..cards.html import Html
+from .. import cards
+from ..cards import Html, signed
 from ..data.frames import from_cells
-from .columns_and_pairs import Marginals, Pairs
-from .held_out import Coverage, HeldOut
-from .privacy import Copies, Membership
+from .columns_and_pairs import ComparedPairs, Marginals
+from .held_out import Copies, Coverage, HeldOut, Membership
 from .statements import Statements
 from .two_sample_test import ToldApart
 
@@ -36,8 +33,8 @@ class Figures:
     statements: Statements | None = None
     marginals: Marginals | None = None
     marginals_held_out: Marginals | None = None
-    pairs: Pairs | None = None
-    pairs_held_out: Pairs | None = None
+    pairs: ComparedPairs | None = None
+    pairs_held_out: ComparedPairs | None = None
     told_apart: ToldApart | None = None
     told_apart_held_out: ToldApart | None = None
     told_apart_as_many: ToldApart | None = None
@@ -77,18 +74,16 @@ CLOSE = (0.97, 0.93, 0.85)
 def html(f: Figures) -> str:
     """The page as a self-contained piece of HTML, in the colours of what is around it."""
     first, *others = headlines(f)
-    cards = []
+    tiles = []
     for title, rows in sections_with_shares(f):
         lines = [
-            (cards_html.shortened_text(name), "" if share is None else Html(svg.bar_svg(share)), value)
+            (cards.shortened_text(name), "" if share is None else Html(cards.bar_svg(share)), value)
             for name, value, share in rows
         ]
-        cards.append(cards_html.card(title, "", cards_html.table_html(lines, wraps=True)))
-    notes = [cards_html.soft(f"({note})") for note in f.notes]
+        tiles.append(cards.card(title, "", cards.table_html(lines, wraps=True)))
+    notes = [cards.soft(f"({note})") for note in f.notes]
     scale = "The full width of a bar is 1, or 100%."
-    return cards_html.view_html(
-        first, others, [cards_html.grid(cards, 400), *(f"<p>{note}</p>" for note in notes)], scale
-    )
+    return cards.view_html(first, others, [cards.grid(tiles, 400), *(f"<p>{note}</p>" for note in notes)], scale)
 
 
 def verdict(score: float, steps: tuple[float, float, float]) -> str:

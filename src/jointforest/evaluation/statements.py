@@ -20,15 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
-from ..data.conditions import Interval, PerRow
+from ..data.conditions import Interval, PerRow, column_text, shown_number, value_text
 from ..data.evidence import Evidence, build
 from ..data.rules.contradictions import combined, contradicted, ranked
 from ..data.rules.rule import Combinations, Equation, Function, Order
 from ..data.schema import Column, Schema, kernel_columns, snap, snapped
-from ..data.texts import column_text, shown_number, value_text
 from ..models.base import Distribution, PosteriorState
+from ..query_language.parser import with_shown_numbers
 from ..query_language.render import condition_text
-from ..query_language.shown import with_shown_numbers
 from ..runtime.warnings import LostDependenceWarning, warn
 from .columns_and_pairs import pair_information, some
 

@@ -14,7 +14,7 @@ from ..data.frames import encode, labels_at, read, with_names
 from ..data.history_rows import HistoryRows, check_history_names, group_rows, split_columns
 from ..data.schema import Column, Schema
 from ..models.history.columns import code_histories, frame_of
-from ..models.history.impute import IMPUTE_CAP, impute_codes
+from ..models.history.history_model import IMPUTE_CAP, impute_codes
 from .answers import Questions
 from .panels import DIGITS, column_numbers, number_of_text
 from .shown import all_shown, cell_text, described, fingerprint

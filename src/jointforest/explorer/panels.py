@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.conditions import column_text
 from ..data.evidence import Evidence, build
 from ..data.frames import encode_ranges, labels_at, read, take_rows
+from ..data.reading import cell_in_words
 from ..data.schema import Column
-from ..data.shown_values import cell_in_words
 from ..data.table_files import plain
-from ..data.texts import column_text
-from ..inference.explanation.explain import explain
-from ..inference.information.classes import (
+from ..inference.explanation import explain
+from ..inference.information.divergence import (
     CLASS_BINS,
     all_informations,
     class_cuts,
@@ -30,7 +30,7 @@ from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..query_language.parser import parse_conditions
 from ..query_language.render import condition_text
-from .known import Known
+from .answers import Known
 from .shown import NO_TABLE, ShownJoint, all_shown, cell_text, suspicious, to_shown
 from .state import place_of, whole_number
 
@@ -76,7 +76,7 @@ def csv_text(shown: ShownJoint, body: Mapping[str, Any]) -> str:
     return file.getvalue()
 
 
-def mode(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def most_probable_row(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The most probable row that agrees with the evidence, and a bound on how much more probable another may be."""
     known = Known(shown, body.get("evidence"))
     found = model_modes(known.model, known.evidence, 1, mode_budget(known.model))
@@ -104,7 +104,7 @@ def compile_ahead(shown: ShownJoint) -> None:
         explain(known.model, known.evidence, LISTED)
 
 
-def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def carriers(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The leaves, or hidden states, that carry the answers, the heaviest first."""
     known = Known(shown, body.get("evidence"))
     found = explain(known.model, known.evidence, LISTED)
@@ -120,7 +120,7 @@ def why(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"text": found.text, "items": items}
 
 
-def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def suspicious_cells(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The suspicious cells of the table; or those of ``row`` alone, given the true values ``right``."""
     found, notes = shown.checked
     row, right = body.get("row"), body.get("right") or {}
@@ -131,7 +131,7 @@ def check(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     return {"cells": listed, "notes": notes, "left_out": found.left_out}
 
 
-def pair(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def two_columns(shown: ShownJoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """The joint distribution of two columns given evidence, and how much one is informative about the other."""
     known = Known(shown, body.get("evidence"))
     said, bins = body.get("columns"), whole_number(body, "bins", 20, 2, _MOST_BINS)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inference.shapley.game import make_plan
+from ..inference.shapley import make_plan
 from . import answers, panels
-from .answers import Overtaken, Questions, always
-from .known import Known
+from .answers import Known, Overtaken, Questions, always
 from .shown import ShownJoint, shown_joint, to_shown
 from .state import ImpossibleEvidence, place_of, sentence, write_evidence
 
@@ -73,14 +72,14 @@ ASKS: dict[str, Callable[..., Any]] = {
     "posterior": answers.posterior,
     "rows": panels.rows,
     "csv": panels.csv_text,
-    "mode": panels.mode,
-    "why": panels.why,
+    "mode": panels.most_probable_row,
+    "why": panels.carriers,
     "reasons": reasons,
-    "pair": panels.pair,
+    "pair": panels.two_columns,
     "depends": panels.depends,
     "moves": panels.moves,
     "row": panels.row,
-    "check": panels.check,
+    "check": panels.suspicious_cells,
 }
 
 

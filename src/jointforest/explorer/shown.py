@@ -16,16 +16,15 @@ from ..data import times
 from ..data.evidence import build
 from ..data.frames import encode_ranges, read
 from ..data.ranges import Ranges
+from ..data.reading import date_text
 from ..data.schema import Column
-from ..data.shown_values import date_text
 from ..ensembles.table import Ensemble
 from ..inference.check.result import Check
-from ..inference.expectation.by_draws import expected_by_draws
-from ..inference.expectation.expectation import MatchedRows, expected_answer, knows_splits
+from ..inference.expectation.expectation import MatchedRows, expected_answer, expected_by_draws, knows_splits
 from ..inference.expectation.match import Features, MatchedEnsemble, filled, match_ensemble, match_features
 from ..inference.histogram import INNER, histogram, is_beyond, shown_edges
-from ..inference.information.classes import CLASS_BINS as BINS_OF_DEPENDENCE
-from ..inference.information.classes import class_cuts
+from ..inference.information.divergence import CLASS_BINS as BINS_OF_DEPENDENCE
+from ..inference.information.divergence import class_cuts
 from ..inference.sampling import sample
 from ..models.base import Distribution, PosteriorState
 from ..models.file import contents

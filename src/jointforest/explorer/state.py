@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..data.conditions import AllOf, AnyOf, Closed, Interval, Missing, Not, has_soft, without_missing
+from ..data.conditions import AllOf, AnyOf, Closed, Interval, Missing, Not, column_text, has_soft, without_missing
 from ..data.evidence import build
 from ..data.schema import Column, Schema, shortened
-from ..data.texts import column_text
 from ..query_language.parser import QuerySyntaxError, parse_beside, parse_conditions
 from ..query_language.render import condition_text, text_beside
 from .shown import from_shown, rounding, to_shown, written

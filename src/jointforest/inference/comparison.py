@@ -18,7 +18,7 @@ from ..data.schema import Column, Schema
 from ..models.base import Distribution, PosteriorState
 from ..models.ruled.ruled import PartsOfSum, sum_in_parts
 from ..runtime.threads import chunks
-from .information.projection import Estimate, averaged, exact
+from .information.integral import Estimate, averaged, exact
 from .sampling import DRAWS_AT_ONCE, sample, seed_of_block
 
 RELATIONS = {
@@ -38,7 +38,7 @@ _NEAR = 1e-9
 """Relative difference below which a sum equals the bound: sums of numbers on a grid are rounded."""
 
 
-class Relation(NamedTuple):
+class LinearRelation(NamedTuple):
     """sum_i coefficient[i] * column[i] op bound; date-times count in seconds since their column's origin.
 
     column : tuple of int. Numbers of two or more columns, each once.
@@ -52,7 +52,9 @@ class Relation(NamedTuple):
     bound: float
 
 
-def probability_of_relation(model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int) -> Estimate:
+def probability_of_relation(
+    model: Distribution, evidence: Evidence, relation: LinearRelation, n: int, seed: int
+) -> Estimate:
     """P(relation | one row of evidence) of numeric columns; exact for most pairs, else a mean over ``n`` draws."""
     # Exact if one of two columns is known or has a grid of at most 4,096 cells. Else the first column is drawn in n / 2
     # strata, and the probability given its value is exact. Three columns and more are means over drawn rows.
@@ -98,11 +100,11 @@ def _mixed_estimates(share: np.ndarray, each: Sequence[Estimate]) -> Estimate:
     return Estimate(float(share @ value), float(np.sqrt(np.square(share * error).sum())), "sampling")
 
 
-def _of_parts(parts: PartsOfSum, relation: Relation, n: int, seed: int) -> Estimate:
+def _of_parts(parts: PartsOfSum, relation: LinearRelation, n: int, seed: int) -> Estimate:
     """`probability_of_relation` by the columns that rows are made of: one or none, or two given one row of evidence."""
     model, rows, bound = parts.distribution, parts.evidence, relation.bound - parts.constant
     columns, coefficients = tuple(parts.coefficient), tuple(parts.coefficient.values())
-    among = Relation(columns, coefficients, relation.op, bound)
+    among = LinearRelation(columns, coefficients, relation.op, bound)
     if len(columns) == 2:
         return probability_of_relation(model, rows, among, n, seed)
     value = np.zeros(len(rows.value)) if not columns else rows.value[:, columns[0]]
@@ -124,7 +126,7 @@ def _of_parts(parts: PartsOfSum, relation: Relation, n: int, seed: int) -> Estim
     return Estimate(found, float(np.sqrt(np.square(weight * (inside - found)).sum())), "sampling")
 
 
-def _by_strata(model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int) -> Estimate:
+def _by_strata(model: Distribution, evidence: Evidence, relation: LinearRelation, n: int, seed: int) -> Estimate:
     """The mean over pairs of draws of the first column, a pair a stratum, and its standard error."""
     rng = np.random.default_rng(seed)
     strata = max(n // 2, 2)
@@ -178,7 +180,7 @@ def _check_order(first: Column, second: Column, op: str) -> None:
         )
 
 
-def _sum_over_cells(model: Distribution, evidence: Evidence, relation: Relation, first: int) -> Estimate | None:
+def _sum_over_cells(model: Distribution, evidence: Evidence, relation: LinearRelation, first: int) -> Estimate | None:
     """The sum over the cells of one column; None if it has no grid, or too many cells."""
     x = _values_of_column(model, evidence, relation.column[first])
     if x is None:
@@ -208,7 +210,7 @@ def _values_of_column(model: Distribution, evidence: Evidence, j: int) -> np.nda
     return np.asarray(x[state.pdf(j, x)[0] > 0.0])
 
 
-def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> list[Region]:
+def _sides(schema: Schema, relation: LinearRelation, first: int, x: np.ndarray) -> list[Region]:
     """Where the other of two columns has to be if the first has the values x (q,)."""
     a, b = relation.coefficient[first], relation.coefficient[1 - first]
     op = relation.op if b > 0.0 else _TURNED[relation.op]
@@ -217,7 +219,7 @@ def _sides(schema: Schema, relation: Relation, first: int, x: np.ndarray) -> lis
 
 
 def _given_first(
-    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray
+    model: Distribution, evidence: Evidence, relation: LinearRelation, first: int, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Posterior density of one column at values x (q,), and P(relation | it has the value), each (q,)."""
     j, k = relation.column[first], relation.column[1 - first]
@@ -232,7 +234,7 @@ def _given_first(
         return np.exp(log_rows - log_evidence), inside
 
 
-def _of_atoms(model: Distribution, evidence: Evidence, relation: Relation, first: int) -> Estimate:
+def _of_atoms(model: Distribution, evidence: Evidence, relation: LinearRelation, first: int) -> Estimate:
     """P(a sum of a column without grid and another is a number): it may be at the column's atoms alone."""
     atoms = np.array(model.schema.columns[relation.column[first]].atoms)
     if not len(atoms):
@@ -241,11 +243,11 @@ def _of_atoms(model: Distribution, evidence: Evidence, relation: Relation, first
     return exact(float(np.clip(weight @ inside, 0.0, 1.0)))
 
 
-def _by_rows(model: Distribution, evidence: Evidence, relation: Relation, n: int, seed: int) -> Estimate:
+def _by_rows(model: Distribution, evidence: Evidence, relation: LinearRelation, n: int, seed: int) -> Estimate:
     return averaged(_satisfied(relation, sample(model, evidence, n, seed, False)).astype(np.float64))
 
 
-def _satisfied(relation: Relation, X: np.ndarray) -> np.ndarray:
+def _satisfied(relation: LinearRelation, X: np.ndarray) -> np.ndarray:
     """Which rows X (n, d) stand in the relation, bool (n,)."""
     total = X[:, list(relation.column)] @ np.array(relation.coefficient)
     near = np.abs(total - relation.bound) <= _NEAR * np.maximum(np.abs(relation.bound), 1.0)
@@ -279,7 +281,7 @@ class Rejected(ValueError):
 
 
 def related_blocks(
-    model: Distribution, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int
+    model: Distribution, evidence: Evidence, relations: Sequence[LinearRelation | Levels], n: int, seed: int
 ) -> Iterator[np.ndarray]:
     """n draws as `sample_related` makes them, by blocks of `sampling.DRAWS_AT_ONCE` with seeds of their own: (k, d)."""
     for block, (first, stop) in enumerate(chunks(n, DRAWS_AT_ONCE)):
@@ -287,7 +289,7 @@ def related_blocks(
 
 
 def sample_related(
-    model: Distribution, evidence: Evidence, relations: Sequence[Relation | Levels], n: int, seed: int
+    model: Distribution, evidence: Evidence, relations: Sequence[LinearRelation | Levels], n: int, seed: int
 ) -> np.ndarray:
     """n draws (n, d) given one row of evidence and relations between columns; Rejected if hardly any satisfy them."""
     # One relation of two columns needs no rejection if one is known, has levels, or has a grid of at most 4,096 cells:
@@ -298,7 +300,7 @@ def sample_related(
     rng, one = np.random.default_rng(seed), relations[0]
     if len(relations) == 1 and isinstance(one, Levels):
         return _draws_of_levels(model, evidence, one, n, rng)
-    if len(relations) == 1 and isinstance(one, Relation) and len(one.column) == 2:
+    if len(relations) == 1 and isinstance(one, LinearRelation) and len(one.column) == 2:
         for first in (0, 1):
             x = _values_of_column(model, evidence, one.column[first])
             if x is not None:
@@ -312,7 +314,7 @@ def sample_related(
 
 
 def _draws_of_two(
-    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, n: int,
+    model: Distribution, evidence: Evidence, relation: LinearRelation, first: int, x: np.ndarray, n: int,
     rng: np.random.Generator,
 ) -> np.ndarray:  # fmt: skip
     """Draws of one relation between two columns of numbers, one of which has the values x (q,)."""
@@ -324,8 +326,13 @@ def _draws_of_two(
 
 
 def _rest(
-    model: Distribution, evidence: Evidence, relation: Relation, first: int, x: np.ndarray, rng: np.random.Generator,
-) -> np.ndarray:  # fmt: skip
+    model: Distribution,
+    evidence: Evidence,
+    relation: LinearRelation,
+    first: int,
+    x: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
     """A row for each value x (n,) of the first column, the second where it has to be, (n, d)."""
     values, place = np.unique(x, return_inverse=True)
     sides = _sides(model.schema, relation, first, values)
@@ -365,9 +372,9 @@ def _set_of(model: Distribution, j: int, codes: np.ndarray) -> Region:
     return meaning
 
 
-def _fits(model: Distribution, relation: Relation | Levels, X: np.ndarray) -> np.ndarray:
+def _fits(model: Distribution, relation: LinearRelation | Levels, X: np.ndarray) -> np.ndarray:
     """Which rows (n, d) stand in a relation, bool (n,)."""
-    if isinstance(relation, Relation):
+    if isinstance(relation, LinearRelation):
         return _satisfied(relation, X)
     first, second = model.schema.columns[relation.a], model.schema.columns[relation.b]
     if relation.op not in ("=", "!="):

@@ -21,7 +21,7 @@ from ..data.infer_schema import infer_schema
 from ..data.ranges import Ranges
 from ..data.rules.rule import Equation, Order
 from ..data.schema import Columns, Schema, edges, kernel_columns
-from ..evaluation.misfit import LostPair, lost_pairs, warn_lost_pairs
+from ..evaluation.columns_and_pairs import LostPair, lost_pairs, warn_lost_pairs
 from ..evaluation.statements import statements, warn_lost
 from ..models.base import Distribution
 from ..models.box_forest.box_forest import BoxForest

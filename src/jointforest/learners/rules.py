@@ -40,7 +40,7 @@ from ..data.rules.rule import (
 )
 from ..data.schema import MAX_LEVELS, Column, Schema, cell_places, snapped
 from ..models.base import Distribution
-from ..models.mixture import mix
+from ..models.mixture import mixture_of
 from ..models.ruled.coordinates import NEVER, Absence, Coordinates, Source, Term, lies_on_grid, on_grid, values_of
 from ..models.ruled.ruled import ruled
 from ..models.ruled.translate import known_values
@@ -152,7 +152,7 @@ class Reduced(NamedTuple):
             cases = [case for case in self.cases if (case.at, case.values) == event]
             parts = [piece for part in parts for piece in _divided(cases, *part)]
         each = [self._pinned(coordinates, of_part) for coordinates, of_part, _ in parts]
-        return each[0] if len(each) == 1 else mix(each, np.exp([log_p for _, _, log_p in parts]))
+        return each[0] if len(each) == 1 else mixture_of(each, np.exp([log_p for _, _, log_p in parts]))
 
     def _pinned(self, coordinates: Coordinates, inner: Distribution) -> Distribution:
         """The distribution of rows, from that of coordinates, whose least values are enforced."""
@@ -348,7 +348,7 @@ class _Maker:
             constant += c * (self.schema.columns[j].zero + self.sources[j].constant)
             tolerance += abs(c) * self.sources[j].tolerance
             terms += [term._replace(coefficient=c * term.coefficient) for term in self.sources[j].terms]
-        source = Source(_collected(terms), constant, tolerance)
+        source = Source(_each_once(terms), constant, tolerance)
         if any(term.at == y for term in source.terms) or not source.terms:
             of_y = [j for j in columns if any(term.at == y for term in self.sources[j].terms)]
             self.why[said] = f"with {self._maker_of((of_y or [y])[0])} it would make {rule.column!r} a sum of itself"
@@ -421,7 +421,7 @@ class _Maker:
         terms = [t._replace(coefficient=c * t.coefficient) for c, j in sides for t in self.sources[j].terms]
         constants = [c * (self.schema.columns[j].zero + self.sources[j].constant) for c, j in sides]
         near = NEAR * max(self.schema.columns[y].step, 1e-6 * sum(map(abs, constants)))
-        return not _collected(terms) and abs(rule.constant + sum(constants)) <= near
+        return not _each_once(terms) and abs(rule.constant + sum(constants)) <= near
 
     def _maker_of(self, j: int) -> str:
         """The rule that determines a column already, or makes it one with others, in words."""
@@ -447,7 +447,7 @@ class _Maker:
             constant += term.coefficient * source.constant
             tolerance += abs(term.coefficient) * source.tolerance
             terms += [part._replace(coefficient=term.coefficient * part.coefficient) for part in source.terms]
-        self.sources[j] = Source(_collected(terms), constant, tolerance)
+        self.sources[j] = Source(_each_once(terms), constant, tolerance)
 
     # ---- functions and combinations
 
@@ -621,7 +621,7 @@ class _Maker:
         ``start <= end`` where ``end = start + 60 * minutes`` holds for minutes that are not negative."""
         columns = self.schema.columns
         sides = self.sources[high].terms, [t._replace(coefficient=-t.coefficient) for t in self.sources[low].terms]
-        parts = _collected([term for side in sides for term in side])
+        parts = _each_once([term for side in sides for term in side])
         least = self.sources[high].constant + columns[high].zero - self.sources[low].constant - columns[low].zero
         is_rounded = any(j in self.rounded or self.sources[j].tolerance for j in (low, high))
         if is_rounded and (columns[high].step, columns[high].digits) != (columns[low].step, columns[low].digits):
@@ -715,9 +715,9 @@ class _Maker:
         coordinates, Z, equal = self._with_indicators(coordinates, Z, place, tables)
         if not self.enforced and not self.has_soft and not equal:
             return None
-        told = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
-        schema = replace(self.schema, rules=tuple(told))
-        enforced = tuple(rule for rule in told if rule.is_enforced)
+        rules_with_flags = [replace(rule, is_enforced=rule in self.enforced) for rule in self.schema.rules]
+        schema = replace(self.schema, rules=tuple(rules_with_flags))
+        enforced = tuple(rule for rule in rules_with_flags if rule.is_enforced)
         coordinates = replace(coordinates, schema=schema, enforced=enforced)
         beside = [
             j
@@ -997,7 +997,7 @@ def _besides(absence: Absence, Z: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.where(np.isin(Z[:, absence.where], absence.values), np.nan, np.isnan(x))
 
 
-def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
+def _each_once(terms: Sequence[Term]) -> tuple[Term, ...]:
     """Terms with each coordinate once."""
     found: dict[int, Term] = {}
     for term in terms:
@@ -1226,7 +1226,7 @@ def declared(schema: Schema, X: np.ndarray, rules: Sequence[Rule]) -> tuple[Rule
         if len(against):
             raise ValueError(
                 f"rules: {rule}: {len(against):,} of {len(X):,} rows contradict it. The first is row {against[0]} "
-                f"(counted from 0): {_shown(columns, schema, X[against[0]])}; expected "
+                f"(counted from 0): {_cells_in_words(columns, schema, X[against[0]])}; expected "
                 f"{_expected(rule, schema, X, int(against[0]))}. {_other_way(rule, schema, X)}"
                 "Correct or remove these rows, or leave out the rule"
             )
@@ -1277,7 +1277,7 @@ def _expected(rule: Rule, schema: Schema, X: np.ndarray, i: int) -> str:
     return f"{name} = {_value_text(schema[name], most)} as in other rows"
 
 
-def _shown(columns: Sequence[Column], schema: Schema, x: np.ndarray) -> str:
+def _cells_in_words(columns: Sequence[Column], schema: Schema, x: np.ndarray) -> str:
     """The cells of a row in some columns, in words."""
     cells = [(column, float(x[schema.index(column.name)])) for column in columns]
     return ", ".join(f"{column.name} = {_value_text(column, number)}" for column, number in cells)

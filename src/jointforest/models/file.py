@@ -260,13 +260,13 @@ def write_atomically(data: bytes, path: str | os.PathLike[str]) -> None:
 _IN_ARROW = b"jointforest"
 _COMPONENTS = "components"
 _TABLE_OF = {"N": "nodes", "T": "trees", "W": "left_levels", "L": "leaves", "P": "pieces"}
-_TABLES = {f"trees.{name}": _TABLE_OF[size] for name, (_, size) in TREE_FIELDS.items()}
-_TABLES |= {f"leaves.{name}": _TABLE_OF[shape[0]] for name, (_, shape) in LEAF_FIELDS.items()}
-_TABLES |= {f"leaves.pieces.{name}": _TABLE_OF[shape[0]] for name, (_, shape) in PIECE_FIELDS.items()}
+_TABLES = {f"trees.{name}": _TABLE_OF[of.axes[0]] for name, of in TREE_FIELDS.items()}
+_TABLES |= {f"leaves.{name}": _TABLE_OF[of.axes[0]] for name, of in LEAF_FIELDS.items()}
+_TABLES |= {f"leaves.pieces.{name}": _TABLE_OF[of.axes[0]] for name, of in PIECE_FIELDS.items()}
 """Table of each array of a forest; any other array is a table of its own name."""
 
 
-def to_arrow(model: Distribution) -> dict[str, Any]:
+def model_to_arrow(model: Distribution) -> dict[str, Any]:
     """The arrays of a model as pyarrow tables by name; ``parts`` has one line for each part, and the schema as JSON."""
     import pyarrow as pa
 
@@ -291,8 +291,8 @@ def to_arrow(model: Distribution) -> dict[str, Any]:
     return tables
 
 
-def from_arrow(tables: Mapping[str, Any]) -> Distribution:
-    """The model of tables from `to_arrow`; raises ValueError if a field is not valid."""
+def model_from_arrow(tables: Mapping[str, Any]) -> Distribution:
+    """The model of tables from `model_to_arrow`; raises ValueError if a field is not valid."""
     import pyarrow as pa
 
     if not isinstance(tables, Mapping) or _COMPONENTS not in tables:

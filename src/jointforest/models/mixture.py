@@ -13,8 +13,7 @@ from ..data.rules.rule import Rule
 from ..data.schema import Column, Schema
 from ..runtime.arrays import ranges
 from .base import Distribution, Parts, PosteriorState, of_known
-from .box_forest.box_forest import BoxForest
-from .box_forest.merge import merge
+from .box_forest.box_forest import BoxForest, merge_forests
 from .points import inverted
 
 
@@ -357,7 +356,7 @@ def _few_cells(column: Column, low: np.ndarray, high: np.ndarray) -> np.ndarray 
     return np.asarray(column.center + np.arange(first, last + 1.0) * column.step)
 
 
-def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:
+def mixture_of(distributions: Sequence[Distribution], weight: np.ndarray) -> Distribution:
     """M(x) = sum_i weight[i] M_i(x) of one schema; forests become one forest, which answers questions of forests."""
     components = [p for distribution in distributions for p in distribution.components]
     log_weight = np.concatenate([p.log_weight + np.log(w) for p, w in zip(distributions, weight, strict=True)])
@@ -366,7 +365,7 @@ def mix(distributions: Sequence[Distribution], weight: np.ndarray) -> Distributi
         forests = [component.forest_for("a mixture") for component in components if component.is_forest]
         total = np.logaddexp.reduce(log_weight[is_forest])
         others = [component for component in components if not component.is_forest]
-        components = [BoxForest(merge(forests, log_weight[is_forest] - total)), *others]
+        components = [BoxForest(merge_forests(forests, log_weight[is_forest] - total)), *others]
         log_weight = np.concatenate([[total], log_weight[~is_forest]])
     mixed = _sum_of(components, log_weight)
     schemas = [distribution.schema for distribution in distributions]

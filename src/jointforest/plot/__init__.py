@@ -2,9 +2,17 @@
 
 from .distributions import cdf, evidence_sequence, marginal, posterior
 from .pairs import dependence, pair, regions
-from .predictions import attribution, calibration, fidelity, shapley_summary, why
-from .robustness import accuracy_by_epsilon, epsilon_against_density, extreme_rows
-from .survival import survival
+from .predictions import (
+    accuracy_by_epsilon,
+    attribution,
+    calibration,
+    epsilon_against_density,
+    extreme_rows,
+    fidelity,
+    shapley_summary,
+    survival,
+    why,
+)
 from .trees import leaf_images, tree
 
 __all__ = [

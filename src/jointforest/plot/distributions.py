@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from ..api.joint import Joint
 from ..api.posterior import Posterior
-from ..cards.format import number_writer, percent
+from ..cards import number_writer, percent
 from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import Column, Schema

@@ -20,8 +20,7 @@ from ..data.evidence import Evidence, build, intersect
 from ..data.frames import encode
 from ..data.schema import Column, Schema
 from ..explorer.shown import ShownJoint
-from ..inference.explanation.rules import side_condition
-from ..inference.explanation.tree_text import tree_leaves
+from ..inference.explanation import side_condition, tree_leaves
 from ..inference.histogram import even_edges
 from ..models.base import PosteriorState
 from ..report.summary import find_dependence as dependence_of

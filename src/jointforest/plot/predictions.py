@@ -1,21 +1,27 @@
-"""Why a prediction is what it is, which cells of a row are unusual, and how far predictions can be trusted."""
+"""Why a prediction is what it is, which cells are unusual, how far predictions can be trusted, and survival."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ..api.joint import Joint
 from ..api.shapley import ShapleyValues
-from ..data.evidence import build
+from ..data.conditions import Interval
+from ..data.evidence import Evidence, build
 from ..data.frames import encode
 from ..data.schema import snapped
 from ..evaluation.result import Fidelity
+from ..inference.support import READINGS, Uncertainty
 from ..runtime.parameters import check_number
 from . import style
-from .distributions import check_joint
+from .distributions import check_joint, format_dates, one_posterior, places
+from .style import LEVEL_COLORS, LOWER, POSTERIOR, clean, in_percent, new_axes, short
 
 _FEWEST_ROWS = 3
 """A level of fewer rows is not named."""
@@ -453,3 +459,282 @@ def _check_values(values: Any) -> None:
         raise TypeError(
             f"expected ShapleyValues, such as jf.shapley('income', joint, rows), got {type(values).__name__}"
         )
+
+
+# ---- Pictures of how far predictions can be trusted.
+
+_FEWEST = 30
+"""An accuracy of fewer rows is left out."""
+_THRESHOLDS = np.linspace(0.0, 0.5, 21)
+
+
+def accuracy_by_epsilon(
+    epsilon: np.ndarray,
+    right: np.ndarray,
+    thresholds: Sequence[float] | np.ndarray = _THRESHOLDS,
+    ax: Axes | None = None,
+) -> Axes:
+    """Accuracy among the rows whose epsilon is at least a threshold, and among those below it.
+
+    Parameters
+    ----------
+    epsilon : float array (n,)
+        Robustness of n predictions; rows where it is NaN are left out.
+    right : bool array (n,)
+        Whether the predictions were right.
+    thresholds : sequence of floats
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        With two lines, above and below; a point only where at least 30 rows remain.
+
+    Raises
+    ------
+    ValueError
+        If epsilon and right differ in length.
+
+    References
+    ----------
+    A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests", 2020, Figure 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jointforest.plot import accuracy_by_epsilon
+    >>> epsilon = np.linspace(0, 0.4, 200)
+    >>> ax = accuracy_by_epsilon(epsilon, epsilon > 0.1)
+    >>> [line.get_label() for line in ax.lines]
+    ['epsilon at least', 'epsilon below']
+    """
+    epsilon, right = np.asarray(epsilon, dtype=float), np.asarray(right, dtype=bool)
+    if epsilon.shape != right.shape:
+        raise ValueError(f"epsilon has shape {epsilon.shape} and right {right.shape}; expected the same")
+    epsilon, right = epsilon[~np.isnan(epsilon)], right[~np.isnan(epsilon)]
+    ax = new_axes(5.4, 3.6) if ax is None else ax
+    above = [(t, right[epsilon >= t]) for t in thresholds]
+    below = [(t, right[epsilon < t]) for t in thresholds]
+    for label, parts, colour in (("epsilon at least", above, POSTERIOR), ("epsilon below", below, LOWER)):
+        points = [(t, rows.mean()) for t, rows in parts if len(rows) >= _FEWEST]
+        ax.plot([t for t, _ in points], [share for _, share in points], marker=".", color=colour, label=label)
+    ax.set(xlabel="threshold of epsilon", ylabel="accuracy")
+    in_percent(ax.yaxis)
+    ax.legend(frameon=False)
+    clean(ax)
+    return ax
+
+
+def epsilon_against_density(uncertainty: Uncertainty, ax: Axes | None = None) -> Axes:
+    """Epsilon of n predictions against the log-density of their rows, coloured by reading.
+
+    Parameters
+    ----------
+    uncertainty : Uncertainty
+        From ``uncertainty`` of a classifier or a joint.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        With one scatter for each reading that occurs.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> from jointforest.plot import epsilon_against_density
+    >>> penguins = jf.datasets.load_penguins()
+    >>> X, y = penguins.drop(columns="species"), penguins["species"]
+    >>> clf = jf.GenerativeForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+    >>> ax = epsilon_against_density(clf.uncertainty(X))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('log-density', 'epsilon')
+    """
+    ax = new_axes(5.4, 3.6) if ax is None else ax
+    for reading, colour in zip(READINGS, LEVEL_COLORS, strict=False):
+        rows = uncertainty.reading == reading
+        if rows.any():
+            ax.scatter(uncertainty.log_density[rows], uncertainty.epsilon[rows], s=9, c=colour, label=reading)
+    ax.set(xlabel="log-density", ylabel="epsilon")
+    ax.legend(frameon=False)
+    clean(ax)
+    return ax
+
+
+def extreme_rows(X: Any, epsilon: np.ndarray, shape: tuple[int, int] | None = None, k: int = 8) -> Figure:
+    """The k most and the k least robust rows.
+
+    Parameters
+    ----------
+    X : frame or array of n rows
+    epsilon : float array (n,)
+        Robustness of their predictions; rows where it is NaN are not shown.
+    shape : pair of ints, optional
+        Height and width of the picture that a row's numbers are; default: rows are shown as a table.
+    k : int
+
+    Returns
+    -------
+    Figure
+        Two rows of pictures, the most robust above, or two tables; each with its epsilon.
+
+    Raises
+    ------
+    ValueError
+        If X and epsilon differ in length, or the columns do not make a picture of this shape.
+
+    References
+    ----------
+    A. Correia, R. Peharz, C. de Campos, "Towards Robust Classification with Deep Generative Forests", 2020, Figure 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jointforest.plot import extreme_rows
+    >>> figure = extreme_rows(np.random.default_rng(0).random((20, 4)), np.linspace(0, 0.5, 20), (2, 2), k=3)
+    >>> [ax.get_title() for ax in figure.axes]
+    ['0.500', '0.474', '0.447', '0.000', '0.026', '0.053']
+    """
+    cells, epsilon = np.asarray(X), np.asarray(epsilon, dtype=float)
+    if len(cells) != len(epsilon):
+        raise ValueError(f"X has {len(cells)} rows and epsilon {len(epsilon)}; expected as many of both")
+    if shape is not None and cells.shape[1] != shape[0] * shape[1]:
+        raise ValueError(f"X has {cells.shape[1]} columns; a picture of shape {shape} needs {shape[0] * shape[1]}")
+    order = np.argsort(epsilon, kind="stable")[: int(np.sum(~np.isnan(epsilon)))]
+    most, least = order[::-1][:k], order[:k]
+    if shape is None:
+        return _both_ends(
+            cells, [str(name) for name in getattr(X, "columns", range(cells.shape[1]))], epsilon, most, least
+        )
+    figure, axes = plt.subplots(2, max(len(most), 1), squeeze=False, figsize=(1.1 * max(len(most), 1), 2.8))
+    for line, rows in zip(axes, (most, least), strict=True):
+        for ax in line:
+            ax.set_axis_off()
+        for ax, row in zip(line, rows, strict=False):
+            ax.imshow(cells[row].astype(float).reshape(shape), cmap="gray_r")
+            ax.set_title(f"{epsilon[row]:.3f}", fontsize=8)
+    return figure
+
+
+def _both_ends(cells: np.ndarray, names: list[str], epsilon: np.ndarray, most: np.ndarray, least: np.ndarray) -> Figure:
+    """Both ends as tables, epsilon first."""
+    figure, axes = plt.subplots(2, 1, figsize=(1.2 * (len(names) + 1), 0.5 * (len(most) + 2)))
+    for ax, rows, title in zip(axes, (most, least), ("most robust", "least robust"), strict=True):
+        ax.set_axis_off()
+        ax.set_title(title)
+        text = [[f"{epsilon[row]:.3f}", *map(str, cells[row])] for row in rows]
+        if text:
+            ax.table(text, colLabels=["epsilon", *names], loc="center")
+    return figure
+
+
+# ---- Survival curves of a column by groups of evidence, beside those of a table.
+
+_POINTS, _FEW = 200, 25
+
+
+def survival(
+    joint: Joint,
+    column: str,
+    groups: Sequence[str] = ("",),
+    frame: Any = None,
+    until: Any = None,
+    standard_errors: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """The probability that an event has not happened yet, over time, in groups of rows.
+
+    Parameters
+    ----------
+    joint : Joint
+    column : str
+        A column of times, as numbers or dates.
+    groups : sequence of str
+        Texts of conditions, such as ``["plan = basic", "plan = pro"]``: a curve each. Default: all rows.
+    frame : frame, optional
+        Rows to compare with: the Kaplan-Meier estimate of those in each group is drawn as a thin line. A row counts as
+        much as it is probable that it is in the group, given its known cells.
+    until : number or date, optional
+        The end of the curves; default, and at most where rows are censored: the largest time that is known exactly.
+    standard_errors : bool
+        Whether to shade two standard errors on both sides.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        A line for each group, labelled by its conditions; with a frame one more after each of which it has rows.
+
+    Raises
+    ------
+    ValueError
+        If the column has levels, or a group has probability 0.
+
+    Examples
+    --------
+    >>> import jointforest as jf
+    >>> from jointforest import plot
+    >>> penguins = jf.datasets.load_penguins()
+    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
+    >>> ax = plot.survival(joint, "body_mass_g", ["species = Adelie", "species = Gentoo"], penguins)
+    >>> [line.get_label() for line in ax.lines][::2]
+    ["species = 'Adelie'", "species = 'Gentoo'"]
+    """
+    check_joint(joint)
+    if isinstance(groups, str) or not len(groups):
+        raise ValueError(f"groups must be a list of texts such as ['age >= 40'], at least one, got {groups!r}")
+    found, j = joint.schema[column], joint.schema.index(column)
+    if found.is_categorical:
+        raise ValueError(f"column {column!r} is {found.kind}: it has no times; give a column of numbers or dates")
+    last = min(found.maximum if until is None else float(found.numbers(until)), found.learned_until)
+    t = np.linspace(min(found.minimum, last, 0.0 if found.kind != "datetime" else last), last, _POINTS)
+    rows = None if frame is None else joint.given(frame)
+    ax = new_axes(5.8, 3.6) if ax is None else ax
+    for text, colour in zip(groups, [LEVEL_COLORS[k % len(LEVEL_COLORS)] for k in range(len(groups))], strict=True):
+        given = one_posterior(joint.given(text) if text else joint.given())
+        curve = 1.0 - given.state.cdf(j, t)[0]
+        ax.plot(places(found, t), curve, color=colour, label=given.evidence_text or "all rows")
+        if standard_errors:
+            few = np.linspace(t[0], t[-1], _FEW)
+            times = [found.scalar(float(x)) for x in few]
+            error = [given.standard_error({column: Interval(lo=x, closed="neither")}) for x in times]
+            middle, width = np.interp(few, t, curve), 2.0 * np.array(error)
+            low, high = np.clip([middle - width, middle + width], 0.0, 1.0)
+            ax.fill_between(places(found, few), low, high, color=colour, alpha=0.15, linewidth=0)
+        if rows is not None:
+            weight = np.atleast_1d(rows.probability(text)) if text else np.ones(len(rows))
+            estimate = kaplan_meier(rows.state.evidence, j, weight)
+            if estimate is None:
+                continue
+            at, share = estimate
+            share = np.append(1.0, share[at <= last])
+            at, share = np.concatenate([t[:1], at[at <= last], [last]]), np.append(share, share[-1])
+            ax.plot(places(found, at), share, drawstyle="steps-post", color=colour, linewidth=0.8, label="Kaplan-Meier")
+    ax.set(xlabel=short(column), ylabel="share without an event", ylim=(-0.02, 1.02))
+    in_percent(ax.yaxis)
+    if found.kind == "datetime":
+        format_dates(ax)
+    clean(ax)
+    ax.legend(frameon=False, fontsize=8)
+    return ax
+
+
+def kaplan_meier(evidence: Evidence, j: int, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Kaplan-Meier of rows of evidence with weights (n,): times of events (k,), and the share without one from each;
+    None if no row remains. Cells known to be above a number are censored there; those with other regions are left
+    out."""
+    time, region = evidence.value[:, j].copy(), evidence.cell_regions()[:, j]
+    is_event = ~np.isnan(time)
+    some = np.flatnonzero((region >= 0) & ~is_event)
+    first, end = evidence.run_start[region[some]], evidence.run_start[region[some] + 1]
+    is_later = (end == first + 1) & np.isposinf(evidence.run_hi[np.minimum(first, len(evidence.run_hi) - 1)])
+    time[some[is_later]] = evidence.run_lo[first[is_later]]
+    known = np.flatnonzero(~np.isnan(time) & (weight > 0.0))
+    if not len(known):
+        return None
+    order = known[np.lexsort((~is_event[known], time[known]))]
+    at_risk = weight[order][::-1].cumsum()[::-1]
+    times, first_of = np.unique(time[order], return_index=True)
+    died = np.add.reduceat(weight[order] * is_event[order], first_of)
+    share = np.cumprod(1.0 - died / at_risk[first_of])
+    return times[died > 0.0], share[died > 0.0]

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import PercentFormatter
 
-from ..cards.svg import EDGE, LOWER, POSTERIOR, PRIOR, PRIOR_LINE, SOFT, TABLE
+from ..cards import EDGE, LOWER, POSTERIOR, PRIOR, PRIOR_LINE, SOFT, TABLE
 
 __all__ = ["EDGE", "LEVEL_COLORS", "LOWER", "POSTERIOR", "PRIOR", "PRIOR_LINE", "SHADES", "SOFT", "TABLE"]
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from ..api.joint import Joint
 from ..data.conditions import AnyOf, Interval, Not
 from ..data.evidence import build
-from ..inference.explanation.tree_text import TreeNode, tree_leaves, tree_nodes
+from ..inference.explanation import TreeNode, tree_leaves, tree_nodes
 from ..inference.histogram import even_edges
 from ..models.base import Distribution
 from ..models.box_forest.box_trees import BoxTrees

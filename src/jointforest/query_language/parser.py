@@ -13,9 +13,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, about, has_soft, likely
+from ..data.conditions import (
+    KEYWORDS,
+    MISSING,
+    About,
+    AllOf,
+    AnyOf,
+    Interval,
+    Likely,
+    Missing,
+    Not,
+    about,
+    column_text,
+    has_soft,
+    is_word_character,
+    likely,
+    shown_number,
+    sum_text,
+)
 from ..data.schema import near
-from ..data.texts import KEYWORDS, MISSING, column_text, is_word_character, sum_text
 from .render import conditions_text
 
 # ---- The one error of the language: what is wrong, where, and what to do.
@@ -999,3 +1015,16 @@ class QueryParser(ConditionParser):
         if self.token.sort != "end":
             raise self.fail(f"expected ',' or 'and', found {self.shown_token()}", hint=self.quoting_hint())
         return conditions
+
+
+# ---- Conditions as people read them; the text may not read back as the same conditions.
+
+
+def with_shown_numbers(text: str) -> str:
+    """A text of conditions in which numbers have the digits that people read."""
+    pieces, start = [], 0
+    for token in tokenize(text):
+        if isinstance(token.value, float):
+            pieces += [text[start : token.start], shown_number(token.value)]
+            start = token.stop
+    return "".join([*pieces, text[start:]])

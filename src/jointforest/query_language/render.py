@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..data.conditions import About, AllOf, AnyOf, Interval, Likely, Missing, Not, Soft, normal, width
-from ..data.texts import column_text, plain_number, value_text
+from ..data.conditions import (
+    About,
+    AllOf,
+    AnyOf,
+    Interval,
+    Likely,
+    Missing,
+    Not,
+    Soft,
+    column_text,
+    normal,
+    plain_number,
+    value_text,
+    width,
+)
 
 
 def conditions_text(conditions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> str:

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.conditions import PerRow
+from ..data.conditions import PerRow, column_text
 from ..data.discretization.discretizer import code_table
 from ..data.discretization.learn import learn_scale
 from ..data.evidence import Evidence, build
 from ..data.schema import Column, Schema
-from ..data.texts import column_text
 from ..explorer.answers import table
 from ..explorer.shown import ShownBins, ShownJoint, all_shown, to_shown
 from ..explorer.state import read_evidence

@@ -8,18 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cards.format import percent
-from ..cards.svg import Span, histogram_svg
+from ..cards import Span, histogram_svg, percent
 from ..data.discretization.dependence import spanning_tree
 from ..data.frames import encode_ranges
-from ..data.reading import ColumnReading
+from ..data.reading import ColumnReading, axis_ticks, interval_in_words, number_text
 from ..data.schema import Column, Schema
-from ..data.shown_values import axis_ticks, interval_in_words, number_text
 from ..evaluation.result import CLOSE, TOLD, Fidelity, verdict
 from ..explorer import answers
 from ..explorer.shown import ShownBins, ShownJoint, from_shown, shares_of_rows
 from ..inference.histogram import are_few_cells, is_beyond
-from ..inference.information.classes import all_informations, column_map, information_of_rows
+from ..inference.information.divergence import all_informations, column_map, information_of_rows
 
 NAMED = 3
 """Columns that a sentence names."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cards.format import signed
+from ..cards import signed
 from ..data.reading import in_words
 from ..evaluation.fidelity import fidelity
 from ..evaluation.result import Fidelity, sections
@@ -24,7 +24,7 @@ from ..explorer.answers import size
 from ..explorer.panels import row
 from ..explorer.scripts import IMPORT, PAGE, reached, script_text
 from ..explorer.shown import ShownJoint, check_with_notes, suspicious
-from ..inference.explanation.tree_text import tree_text
+from ..inference.explanation import tree_text
 from ..runtime.parameters import check_number
 from .embed import Embedded, embedded, wire
 from .summary import arcs, columns, encoded, find_dependence, judged, matrix, predictors, summary

@@ -167,12 +167,12 @@ def _describe(value: Any) -> str:
 def find(function: Callable, signature: str, key: str) -> tuple[Code | None, str]:
     """The code that is kept under a key, if it is, and where from: shipped or kept."""
     name = _file_name(function, signature, key)
-    if (code := _unpack(_read(SHIPPED / name, is_shipped=True), key)) is not None:
+    if (code := _unpack(_content(SHIPPED / name, is_shipped=True), key)) is not None:
         return code, "shipped"
     folder = user_folder()
     if folder is None or not _is_trusted(folder):
         return None, ""
-    return _unpack(_read(folder / name, is_shipped=False), key), "kept"
+    return _unpack(_content(folder / name, is_shipped=False), key), "kept"
 
 
 def keep(function: Callable, signature: str, key: str, code: Code) -> None:
@@ -239,7 +239,7 @@ def _is_trusted(path: Path | int) -> bool:
     return status.st_uid in (0, os.getuid()) and not status.st_mode & 0o022
 
 
-def _read(path: Path, is_shipped: bool) -> bytes:
+def _content(path: Path, is_shipped: bool) -> bytes:
     """The content of a file; nothing, if it cannot be read or anybody else could have written it."""
     try:
         with path.open("rb") as file:

@@ -14,7 +14,7 @@ import pytest
 import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.schema import Column, Schema
-from jointforest.inference.counterfactual import counterfactual
+from jointforest.inference import counterfactual
 
 from ...oracle import counterfactual as oracle
 from ...random_cases.table_part import TableDistribution

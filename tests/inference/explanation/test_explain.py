@@ -17,9 +17,9 @@ import jointforest as jf
 from jointforest.data.evidence import Evidence, build
 from jointforest.data.meaning import Region, contains, meaning_of
 from jointforest.data.schema import Column, Schema, kernel_columns
-from jointforest.inference.explanation.explain import explain
-from jointforest.inference.explanation.rules import (
+from jointforest.inference.explanation import (
     box_conditions,
+    explain,
     leaf_summaries,
     levels_condition,
     rule_text,

@@ -11,7 +11,7 @@ import pytest
 import jointforest as jf
 from jointforest.api.joint import Joint
 from jointforest.data.evidence import build
-from jointforest.inference.explanation.explain import shown_rule
+from jointforest.inference.explanation import shown_rule
 from jointforest.models.mixture import Mixture
 
 from ...oracle.hidden import by_code, combinations, row_of

@@ -49,7 +49,7 @@ def test_dependence_is_the_same_on_every_surface() -> None:
         for i, j in itertools.combinations(range(d), 2):
             a, b = joint.columns[i], joint.columns[j]
             asked = joint.mutual_information(a, b, bins=16)
-            panel = panels.pair(shown, {"columns": [j, i]})
+            panel = panels.two_columns(shown, {"columns": [j, i]})
             assert asked.method == "exact" and asked.value / math.log(2.0) == pytest.approx(
                 panel["information"], abs=1e-6
             )
@@ -96,7 +96,7 @@ def test_the_tables_own_is_counted_without_what_chance_gives() -> None:
     frame.loc[: n // 2, "carrier"] = (frame.loc[: n // 2, "plane"].astype(int) % 16).astype(str)
     frame.loc[rng.random(n) < 0.2, "carrier"] = None
     joint = jf.HiddenTreeForest(n_states=16, max_iter=3, random_state=0).fit(frame).joint_
-    found = panels.pair(ShownJoint(joint, rows=frame), {"columns": [0, 1]})
+    found = panels.two_columns(ShownJoint(joint, rows=frame), {"columns": [0, 1]})
     known = frame.dropna()
     expected, _ = by_counts(*(known[name].astype("category").cat.codes.to_numpy() for name in frame))
     assert found["in_table"] == pytest.approx(expected / math.log(2.0), abs=1e-9)

@@ -17,7 +17,7 @@ from jointforest.data.evidence import build
 from jointforest.inference.information import divergence, entropy, integral
 from jointforest.inference.information.divergence import AREA, SUP
 from jointforest.inference.information.entropy_kernels import density_entropy as density_entropy_kernel
-from jointforest.inference.information.projection import Estimate, ModelView, views
+from jointforest.inference.information.integral import Estimate, ModelView, views
 from jointforest.models.box_forest.leaves import grid_kernels
 from jointforest.models.box_forest.leaves.table import NORMAL, STUDENT, UNIFORM, ParameterTables
 from jointforest.models.box_forest.posterior import log_density

@@ -20,10 +20,10 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import jointforest as jf
+from jointforest.inference import refit
 from jointforest.inference.expectation.expectation import MatchedRows
 from jointforest.inference.expectation.match import match_ensemble
-from jointforest.inference.refit import refit
-from jointforest.inference.refit.refit import complete, gather, pair_matrix, pair_product, refit_log_loss, refit_squared
+from jointforest.inference.refit import complete, gather, pair_matrix, pair_product, refit_log_loss, refit_squared
 from jointforest.runtime.threads import use_jobs
 
 from ... import oracle

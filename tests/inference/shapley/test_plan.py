@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointforest.inference.shapley.game import least_coalitions, make_plan, solve
+from jointforest.inference.shapley import least_coalitions, make_plan, solve
 
 from ...oracle.shapley import shapley
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jointforest.integrations.dask.learners import merge_sums
+from jointforest.integrations.dask import merge_sums
 
 
 def test_merging_leaves_the_parts_as_they_are() -> None:

@@ -14,7 +14,7 @@ from jointforest.data.frames import encode
 from jointforest.data.schema import kernel_columns
 from jointforest.learners.batches.fill import Route
 from jointforest.learners.batches.sample import Pass, Weights
-from jointforest.learners.chow_liu_leaves.leaves import CodePairs, count_pairs
+from jointforest.learners.chow_liu_leaves.learn import CodePairs, count_pairs
 
 from .test_fit_batches import table
 

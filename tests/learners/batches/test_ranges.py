@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import jointforest as jf
-from jointforest.data.cells import joined, taken
+from jointforest.data.cells import joined_cells, taken
 from jointforest.data.frames import read
 from jointforest.data.sample_rows import row_keys
 from jointforest.learners.batches.sample import batch_cells, fold_of, prepared, take_sample
@@ -172,7 +172,7 @@ def test_cells_of_parts_keep_their_ranges() -> None:
         wanted = [x if isinstance(x := frame["x"][i], jf.Interval) else None for i in rows]
         assert found == wanted
         assert len(few.intervals) == len({x for x in wanted if x})
-    both = joined("x", taken(cells, np.array([4, 0])), taken(cells, np.array([2, 1])))
+    both = joined_cells("x", taken(cells, np.array([4, 0])), taken(cells, np.array([2, 1])))
     assert both.range_of is not None and len(both.intervals) == 2
     found = [both.intervals[k] if k >= 0 else None for k in both.range_of]
     assert found == [frame["x"][4], None, frame["x"][2], frame["x"][1]]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.learners.generative import conformal
+from jointforest.learners.generative import supervised
 from jointforest.learners.generative.targets import know_features
 from jointforest.models.box_forest.posterior import tree_answers
 
@@ -39,8 +39,8 @@ def rows(n: int, rng: np.random.Generator, missing: float = 0.0) -> tuple[np.nda
 def test_ranks_are_those_of_the_paper(n: int, level: float) -> None:
     values = np.random.default_rng(n).normal(size=n)
     alpha = 1 - level
-    assert conformal.kth_smallest(values[:, None], level)[0] == oracle.upper_quantile(values.tolist(), alpha)
-    assert -conformal.kth_smallest(-values[:, None], level)[0] == oracle.lower_quantile(values.tolist(), alpha)
+    assert supervised.kth_smallest(values[:, None], level)[0] == oracle.upper_quantile(values.tolist(), alpha)
+    assert -supervised.kth_smallest(-values[:, None], level)[0] == oracle.lower_quantile(values.tolist(), alpha)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
@@ -48,7 +48,7 @@ def test_sets_are_those_of_the_paper_where_probabilities_tie(level: float) -> No
     rng = np.random.default_rng(0)
     own, asked = rng.integers(0, 4, (19, 3)) / 4, rng.integers(0, 4, (19, 5, 3)) / 4
     y = rng.integers(0, 3, 19)
-    found = conformal.label_set(conformal.CalibrationPairs(own, y.astype(float), asked), level)
+    found = supervised.label_set(supervised.CalibrationPairs(own, y.astype(float), asked), level)
     for r in range(5):
         mine = own[np.arange(19), y].tolist()
         assert found[r].tolist() == oracle.label_set(asked[:, r].tolist(), mine, 1 - level)
@@ -57,10 +57,10 @@ def test_sets_are_those_of_the_paper_where_probabilities_tie(level: float) -> No
 def test_ranks_by_hand() -> None:
     """Nine rows: (9 + 1) .9 = 9, the largest; .95 needs 19 of them; of 19 the 19th; .5 of three the second."""
     nine = np.arange(1.0, 10.0)[:, None]
-    assert conformal.kth_smallest(nine, 0.9)[0] == 9 and conformal.kth_smallest(nine, 0.8)[0] == 8
-    assert conformal.kth_smallest(nine, 0.95)[0] == math.inf
-    assert conformal.kth_smallest(np.arange(1.0, 20.0)[:, None], 0.95)[0] == 19
-    assert conformal.kth_smallest(np.array([[3.0], [1.0], [2.0]]), 0.5)[0] == 2
+    assert supervised.kth_smallest(nine, 0.9)[0] == 9 and supervised.kth_smallest(nine, 0.8)[0] == 8
+    assert supervised.kth_smallest(nine, 0.95)[0] == math.inf
+    assert supervised.kth_smallest(np.arange(1.0, 20.0)[:, None], 0.95)[0] == 19
+    assert supervised.kth_smallest(np.array([[3.0], [1.0], [2.0]]), 0.5)[0] == 2
 
 
 @pytest.mark.parametrize("spread", [1.0, 500.0, 1e300])
@@ -70,8 +70,8 @@ def test_averages_are_those_of_loops(spread: float) -> None:
     log_weight, answer = -spread * rng.random((4, 6)), rng.normal(size=(4, 6, 2))
     out = rng.random((5, 6)) < 0.4
     out[:, 0] = True
-    both = conformal.left_out_averages(log_weight, answer, out)
-    own = conformal.own_average(log_weight, answer, out[:4])
+    both = supervised.left_out_averages(log_weight, answer, out)
+    own = supervised.own_average(log_weight, answer, out[:4])
     for i, trees in enumerate(np.flatnonzero(each) for each in out):
         for k in range(2):
             for r in range(4):
@@ -96,8 +96,10 @@ def by_loops(forest: Any, X: np.ndarray, level: float, shift: float = 0.0) -> li
     found = []
     for x in X:
         within = [i for i in range(len(kept.y)) if not (np.isnan(kept.X[i]) & ~np.isnan(x)).any()]
-        exact = len(within) >= conformal.FIXED.pattern_fewest_rows
-        some = within[: conformal.FIXED.pattern_rows] if exact else range(min(len(kept.y), conformal.FIXED.union_rows))
+        exact = len(within) >= supervised.FIXED.pattern_fewest_rows
+        some = (
+            within[: supervised.FIXED.pattern_rows] if exact else range(min(len(kept.y), supervised.FIXED.union_rows))
+        )
         of_own, of_asked = [], []
         for i in some:
             trees = np.flatnonzero(kept.out_of_bag[i])
@@ -119,7 +121,7 @@ def by_loops(forest: Any, X: np.ndarray, level: float, shift: float = 0.0) -> li
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_beside_loops(missing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that calibrate a pattern alone, and (with cells missing at learning) unions of patterns."""
-    monkeypatch.setattr(conformal, "FIXED", replace(conformal.FIXED, pattern_fewest_rows=12, pattern_rows=15))
+    monkeypatch.setattr(supervised, "FIXED", replace(supervised.FIXED, pattern_fewest_rows=12, pattern_rows=15))
     rng = np.random.default_rng(1)
     X, y, label = rows(40, rng, missing)
     new, _, _ = rows(6, rng, 0.3)

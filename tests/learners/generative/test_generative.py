@@ -22,9 +22,9 @@ from jointforest.api.joint import Joint
 from jointforest.data.evidence import build
 from jointforest.learners.base import draw_bootstrap
 from jointforest.learners.generative.classifier import GenerativeForestClassifier
-from jointforest.learners.generative.conformal import own_average
 from jointforest.learners.generative.constants import FIXED
 from jointforest.learners.generative.regressor import GenerativeForestRegressor
+from jointforest.learners.generative.supervised import own_average
 from jointforest.models.box_forest.posterior import tree_answers
 from jointforest.models.box_forest.structure_kernels import MIXED
 

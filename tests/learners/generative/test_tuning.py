@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import jointforest as jf
-from jointforest.learners.generative import tuning
+from jointforest.learners.generative import supervised
 
 
 def table() -> tuple[pd.DataFrame, np.ndarray]:
@@ -38,9 +38,9 @@ def test_more_pseudo_rows_must_be_better_by_more_than_chance(
     rng = np.random.default_rng(1)
     loss, noise = rng.random(400), rng.normal(size=400)
     noise = (noise - noise.mean()) / noise.std()
-    losses, chosen, choose = cycle([loss, loss - sigmas / np.sqrt(400) + noise]), [], tuning.choose_smoothing
-    monkeypatch.setattr(tuning, "choose_beta", lambda *rest: (0.0, next(losses)))
-    monkeypatch.setattr(tuning, "choose_smoothing", lambda *rest: chosen.append(choose(*rest)) or chosen[-1])
+    losses, chosen, choose = cycle([loss, loss - sigmas / np.sqrt(400) + noise]), [], supervised.choose_smoothing
+    monkeypatch.setattr(supervised, "choose_beta", lambda *rest: (0.0, next(losses)))
+    monkeypatch.setattr(supervised, "choose_smoothing", lambda *rest: chosen.append(choose(*rest)) or chosen[-1])
     forest = jf.GenerativeForestClassifier(20, min_samples_leaf=5, beta=0.0, random_state=0)
     assert bent(forest) < 0.05
     assert [(settings.smoothing, settings.prior) for settings in chosen] == [(rows, "marginal")]
@@ -54,10 +54,10 @@ def test_the_paper_s_prior_bends_them() -> None:
 def test_classes_of_few_rows_at_a_time_are_judged_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(300, 3)), np.repeat(np.arange(100), 3)  # more classes than leaves hold densely
-    found, choose = [], tuning.choose_beta
-    monkeypatch.setattr(tuning, "choose_beta", lambda *rest: found.append(choose(*rest)) or found[-1])
-    for at_once in (tuning.FIXED.answers_at_once, 4 * 100 * 7):
-        monkeypatch.setattr(tuning, "FIXED", replace(tuning.FIXED, answers_at_once=at_once))
+    found, choose = [], supervised.choose_beta
+    monkeypatch.setattr(supervised, "choose_beta", lambda *rest: found.append(choose(*rest)) or found[-1])
+    for at_once in (supervised.FIXED.answers_at_once, 4 * 100 * 7):
+        monkeypatch.setattr(supervised, "FIXED", replace(supervised.FIXED, answers_at_once=at_once))
         jf.GenerativeForestClassifier(4, random_state=0).fit(X, y)
     (whole, parts) = found[: len(found) // 2], found[len(found) // 2 :]
     for (beta, loss), (same, again) in zip(whole, parts, strict=True):

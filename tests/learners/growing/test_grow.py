@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jointforest.data.schema import Columns, snap
-from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI, VARIANCE
 from jointforest.learners.growing.grow import (
     GrowthRows,
     GrowthSettings,
@@ -27,7 +26,15 @@ from jointforest.learners.growing.grow import (
     rank,
     scratch_for,
 )
-from jointforest.learners.growing.grow_kernels import best_levels, best_threshold, cut_ranks, describe_node
+from jointforest.learners.growing.grow_kernels import (
+    ENTROPY,
+    GINI,
+    VARIANCE,
+    best_levels,
+    best_threshold,
+    cut_ranks,
+    describe_node,
+)
 from jointforest.models.box_forest.structure import Trees, add_stump, leaf_boxes
 from jointforest.models.box_forest.structure_kernels import rows_below
 

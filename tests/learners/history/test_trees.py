@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jointforest.learners.history.trees import depth_first
+from jointforest.learners.history.learn import depth_first
 
 
 @given(st.lists(st.integers(0, 30), max_size=30), st.integers(0, 99))

@@ -19,8 +19,8 @@ from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import Columns
 from jointforest.learners.base import fewest_rows
-from jointforest.learners.growing.criterion_kernels import ENTROPY, GINI
 from jointforest.learners.growing.grow import Ranks, RankTree, rank, thresholds
+from jointforest.learners.growing.grow_kernels import ENTROPY, GINI
 from jointforest.learners.joint_tree.constants import FIXED
 from jointforest.learners.joint_tree.grow import (
     Groups,

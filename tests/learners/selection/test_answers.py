@@ -13,7 +13,7 @@ from jointforest.learners.selection.answers import Answers, answers, joined, pai
 from jointforest.learners.selection.budget import budget_of, candidates, learn
 from jointforest.learners.selection.choose import Compared, decide, have_good_answers
 from jointforest.models.base import Distribution
-from jointforest.models.mixture import mix
+from jointforest.models.mixture import mixture_of
 
 NOISE, MOST = 0.02, 5.0
 
@@ -58,7 +58,7 @@ def test_scores_are_those_of_each_row_alone_also_of_mixtures(seed: int) -> None:
     each = models(schema, X)
     found = [answers(model, pairs, rows) for model in each]
     weight = np.array([0.5, 0.2, 0.3])
-    mixture = mix(each, weight)
+    mixture = mixture_of(each, weight)
     for model, of, weights in [*((m, [f], np.ones(1)) for m, f in zip(each, found, strict=True)),
                                (mixture, found, weight)]:  # fmt: skip
         asked: dict[bool, list[float]] = {True: [], False: []}

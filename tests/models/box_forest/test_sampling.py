@@ -16,7 +16,7 @@ from scipy import stats
 
 from jointforest.data.evidence import Evidence
 from jointforest.models.box_forest import posterior
-from jointforest.models.box_forest.posterior import log_density, sample, sample_and_weigh
+from jointforest.models.box_forest.posterior import log_density, sample, weighed_draws
 from jointforest.models.box_forest.structure import Forest
 
 from ... import oracle
@@ -224,7 +224,7 @@ def test_the_weight_of_the_background_comes_with_the_draws(m: int, monkeypatch: 
     assert model.has_background
     evidence = make_evidence([[None] * 3, [None, Region(), None], [1.0, None, 0.0], [50.0, None, None]])
     monkeypatch.setattr(posterior, "_DRAWS", 2)  # several chunks of rows, and of draws
-    draws, share = sample_and_weigh(model, evidence, m, 5)
+    draws, share = weighed_draws(model, evidence, m, 5)
     np.testing.assert_array_equal(draws, sample(model, evidence, m, 5))
     for row, of_row in enumerate(share):
         np.testing.assert_allclose(of_row, oracle.background_weight(model, evidence, row), atol=1e-12)

@@ -10,7 +10,7 @@ import pandas as pd
 
 import jointforest as jf
 from jointforest.api.history_joint import HistoryJoint
-from jointforest.models.history.impute import AFTER, BEFORE, BETWEEN, line_of
+from jointforest.models.history.history_model import AFTER, BEFORE, BETWEEN, line_of
 
 
 def slow_line(x: np.ndarray, time: np.ndarray) -> list[tuple[float, int]]:

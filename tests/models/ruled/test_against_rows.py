@@ -8,7 +8,7 @@ from scipy import stats
 
 from jointforest.data.evidence import Evidence, build
 from jointforest.inference import comparison
-from jointforest.inference.comparison import RELATIONS, Relation, probability_of_relation
+from jointforest.inference.comparison import RELATIONS, LinearRelation, probability_of_relation
 from jointforest.models.ruled import translate
 
 from .cases import OUTER, Case, random_case, random_evidence
@@ -250,7 +250,7 @@ def test_comparisons_of_columns() -> None:
         columns = rng.choice([j for j in NUMBERS if j != DELAY], int(rng.choice([2, 2, 3])), replace=False).tolist()
         coefficients = rng.choice([1.0, -1.0, 2.0, -0.5], len(columns))
         op, total = str(rng.choice(list(RELATIONS))), rows[:, columns] @ coefficients
-        relation = Relation(tuple(columns), tuple(coefficients.tolist()), op, float(rng.choice([*total, 0.3])))
+        relation = LinearRelation(tuple(columns), tuple(coefficients.tolist()), op, float(rng.choice([*total, 0.3])))
         found = probability_of_relation(case.ruled, evidence, relation, 400, 0)
         expected = share @ RELATIONS[op](total, relation.bound)
         n_exact += found.method == "exact"
@@ -264,8 +264,8 @@ def test_an_order_of_long_columns_is_compared_by_its_gap(monkeypatch: pytest.Mon
     monkeypatch.setattr(comparison, "_MOST_CELLS", 0)
     start, end, later = (OUTER.index(name) for name in ("start", "end", "later"))
     relations = [
-        Relation((end, start), (1.0, -1.0), ">", 2.0), Relation((start, end), (-2.0, 2.0), "<=", 7.0),
-        Relation((later, end), (0.5, -0.5), "=", 1.0), Relation((later, end), (1.0, -1.0), "!=", 3.0),
+        LinearRelation((end, start), (1.0, -1.0), ">", 2.0), LinearRelation((start, end), (-2.0, 2.0), "<=", 7.0),
+        LinearRelation((later, end), (0.5, -0.5), "=", 1.0), LinearRelation((later, end), (1.0, -1.0), "!=", 3.0),
     ]  # fmt: skip
     for case, evidence in _cases(40, 9):
         share, rows = case.table.shares(evidence)[0], case.table.rows

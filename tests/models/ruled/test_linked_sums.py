@@ -15,7 +15,7 @@ from jointforest.models.hidden_tree import hinge, linked
 from jointforest.models.ruled import translate
 from jointforest.models.ruled.posterior import RuledPosterior
 from jointforest.models.ruled.ruled import RuledDistribution
-from jointforest.runtime import memory
+from jointforest.runtime import arrays
 
 from ...random_cases.table_part import TableDistribution
 
@@ -113,7 +113,7 @@ def test_sums_beside_rows_are_cut_into_pieces_that_fit_in_memory(
     bounds = PerRow(tuple(Interval(None, high) for high in range(3, 13)))
     evidence = build(ruled.schema, conditions={"total": bounds, "a": Interval(1, None)}, n=10)
     assert max(len(some) for some, _ in ruled.rows(evidence)) == 10
-    monkeypatch.setattr(memory, "LIMIT", 10_000)
+    monkeypatch.setattr(arrays, "LIMIT", 10_000)
     assert 1 <= max(len(some) for some, _ in ruled.rows(evidence)) < 5
     assert np.allclose(ruled.log_density(evidence), table.log_density(evidence), atol=1e-3)
     j = ruled.schema.index("b")

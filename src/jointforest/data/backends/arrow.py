@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import restore
-from ..cells import ColumnCells, FrameReader, check_names, coded, empty, numbers, ticks, unsupported
+from .. import cells
+from ..cells import ColumnCells, FrameReader, check_names, coded, empty_cells, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, is_span, unit_of, zone_of
 
@@ -18,7 +18,9 @@ from ..times import PER_SECOND, is_span, unit_of, zone_of
 def read(table: pa.Table) -> FrameReader:
     """Take a table apart."""
     names = check_names(table.column_names, "rename the columns")
-    return FrameReader("pyarrow", names, table.num_rows, lambda name: cells(table[name], name, str(table[name].type)))
+    return FrameReader(
+        "pyarrow", names, table.num_rows, lambda name: arrow_cells(table[name], name, str(table[name].type))
+    )
 
 
 def chunked(array: Any) -> pa.ChunkedArray:
@@ -27,11 +29,11 @@ def chunked(array: Any) -> pa.ChunkedArray:
     return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
 
 
-def cells(data: pa.ChunkedArray, name: str, dtype: str) -> ColumnCells:
+def arrow_cells(data: pa.ChunkedArray, name: str, dtype: str) -> ColumnCells:
     """Cells of one Arrow column."""
     kind = data.type
     if pa.types.is_null(kind):
-        return empty(dtype, len(data))
+        return empty_cells(dtype, len(data))
     if pa.types.is_string_view(kind):
         data, kind = data.cast(pa.string()), pa.string()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -83,7 +85,7 @@ def array(column: Column, x: np.ndarray, dtype: str) -> pa.Array:
     if column.kind == "datetime":
         return _stamped(column, x, kind)
     if is_span(dtype):
-        ticks = restore.spans(column, x, PER_SECOND[kind.unit])
+        ticks = cells.spans(column, x, PER_SECOND[kind.unit])
         missing = np.isnan(x)
         whole = pa.array(np.where(missing, 0, ticks), mask=missing)
         return (whole.cast(pa.int32()) if pa.types.is_time32(kind) else whole).cast(kind)
@@ -92,18 +94,18 @@ def array(column: Column, x: np.ndarray, dtype: str) -> pa.Array:
         return _labelled(column, x, kind, labels)
     if pa.types.is_dictionary(kind) and column.is_categorical:
         return _labelled(column, x, kind, labels)
-    values, missing = restore.values(column, x)
+    values, missing = cells.values(column, x)
     if pa.types.is_decimal(labels):
         # a decimal type has room for so many digits only
         limit = 10.0 ** min(labels.precision - labels.scale, 15) - 10.0**-labels.scale
         return pa.array(np.clip(values, -limit, limit), mask=missing).cast(labels)
-    plain = restore.cast(np.where(missing, 0.0, values), np.dtype(labels.to_pandas_dtype()))
+    plain = cells.cast(np.where(missing, 0.0, values), np.dtype(labels.to_pandas_dtype()))
     return pa.array(plain, type=labels, mask=missing)
 
 
 def _labelled(column: Column, x: np.ndarray, kind: pa.DataType, labels: pa.DataType) -> pa.Array:
     levels = pa.array(list(column.levels), type=labels)
-    codes = restore.codes(x)
+    codes = cells.codes(x)
     index = kind.index_type if pa.types.is_dictionary(kind) else pa.int32()
     indices = pa.array(np.maximum(codes, 0), mask=codes < 0).cast(index)
     if pa.types.is_dictionary(kind):
@@ -114,7 +116,7 @@ def _labelled(column: Column, x: np.ndarray, kind: pa.DataType, labels: pa.DataT
 
 
 def _stamped(column: Column, x: np.ndarray, kind: pa.DataType) -> pa.Array:
-    stamps = restore.stamps(column, x)
+    stamps = cells.stamps(column, x)
     missing = np.isnat(stamps)
     if pa.types.is_date(kind):
         days = stamps.astype("datetime64[D]").view(np.int64)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from .. import cells, restore, times
+from .. import cells, times
 from ..schema import Schema
 from ..times import PER_SECOND
 
@@ -50,7 +50,7 @@ def _numpy_objects(column: np.ndarray, name: str) -> cells.ColumnCells:
     missing = np.array([cells.absent(value) for value in column], dtype=bool)
     known = column[~missing].tolist()
     if not known:
-        return cells.empty("object[str]", len(column))
+        return cells.empty_cells("object[str]", len(column))
     nan = "" if not missing.any() or column[int(missing.argmax())] is None else "|nan"
     is_text = all(isinstance(value, str) for value in known)
     is_range = np.array([not is_text and cells.is_interval(value) for value in column], dtype=bool)
@@ -90,16 +90,16 @@ def build(schema: Schema, X: np.ndarray) -> np.ndarray:
     if any(column.dtype.startswith(("object", "<U", "StringDType")) for column in columns):
         out = np.empty(X.shape, dtype=object)
         for j, column in enumerate(columns):
-            out[:, j] = restore.objects(column, X[:, j], np.nan if column.dtype.endswith("|nan]") else None)
+            out[:, j] = cells.objects(column, X[:, j], np.nan if column.dtype.endswith("|nan]") else None)
         missing = np.isnan(X).any()
         return out.astype(str) if dtypes == {"<U"} and not missing else out
     if first.startswith("datetime64"):
-        return np.column_stack([restore.stamps(c, X[:, j]) for j, c in enumerate(columns)]).astype(first)
+        return np.column_stack([cells.stamps(c, X[:, j]) for j, c in enumerate(columns)]).astype(first)
     if first.startswith("timedelta64"):
         per_second = float(np.timedelta64(1, "s") / np.ones((), first))
-        return np.column_stack([restore.spans(c, X[:, j], per_second) for j, c in enumerate(columns)]).view(first)
+        return np.column_stack([cells.spans(c, X[:, j], per_second) for j, c in enumerate(columns)]).view(first)
     missing = np.isnan(X).any()
     if first == "bool" and missing:
-        return np.column_stack([restore.objects(c, X[:, j], None) for j, c in enumerate(columns)])
-    values = np.column_stack([restore.values(c, X[:, j])[0] for j, c in enumerate(columns)])
-    return values if missing and not first.startswith("float") else restore.cast(values, np.dtype(first))
+        return np.column_stack([cells.objects(c, X[:, j], None) for j, c in enumerate(columns)])
+    values = np.column_stack([cells.values(c, X[:, j])[0] for j, c in enumerate(columns)])
+    return values if missing and not first.startswith("float") else cells.cast(values, np.dtype(first))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import cells, restore, times
+from .. import cells, times
 from ..schema import Column, Schema, is_number_name
 from ..times import PER_SECOND, is_date, unit_of
 from . import arrow as _arrow
@@ -33,7 +33,7 @@ def _read_as(series: pd.Series, name: str) -> cells.ColumnCells:
         described = f"category[{inner}{', ordered' if dtype.ordered else ''}]"
         return cells.coded(described, series.cat.codes.to_numpy(), labels, True, bool(dtype.ordered))
     if isinstance(dtype, pd.ArrowDtype):
-        return _arrow.cells(_arrow.chunked(series.array), name, f"{dtype.pyarrow_dtype}[pyarrow]")
+        return _arrow.arrow_cells(_arrow.chunked(series.array), name, f"{dtype.pyarrow_dtype}[pyarrow]")
     if isinstance(dtype, pd.StringDtype):
         codes, labels = pd.factorize(series)
         missing_is_nan = getattr(dtype, "na_value", pd.NA) is not pd.NA
@@ -46,7 +46,7 @@ def _read_as(series: pd.Series, name: str) -> cells.ColumnCells:
     if dtype.kind == "m":
         return cells.numbers("number", text, series.to_numpy() / np.timedelta64(1, "s"))
     if isinstance(dtype, pd.IntervalDtype) and dtype.subtype.kind in "iufM":
-        nothing = cells.empty("float64", len(series))
+        nothing = cells.empty_cells("float64", len(series))
         return cells.with_intervals(nothing, series.to_numpy(dtype=object), series.notna().to_numpy())
     if isinstance(dtype, pd.IntervalDtype) or dtype.kind in "cV":
         kind = text.partition("[")[0].rstrip("0123456789")
@@ -71,7 +71,7 @@ def _objects(series: pd.Series, name: str) -> cells.ColumnCells:
     # the first missing cell shows whether the column writes None or NaN
     nan = "" if not missing.any() or series.iloc[int(missing.argmax())] is None else "|nan"
     if missing.all():
-        return cells.empty(f"object[str{nan}]", len(series))
+        return cells.empty_cells(f"object[str{nan}]", len(series))
     if inferred == "string":
         codes, labels = pd.factorize(series)
         return cells.coded(f"object[str{nan}]", codes, list(labels))
@@ -152,7 +152,7 @@ def _pandas_array(column: Column, x: np.ndarray) -> Any:
         else:
             categories = pd.Index(list(column.levels), dtype=inner)
         kind = pd.CategoricalDtype(categories, is_ordered)
-        return pd.Categorical.from_codes(restore.codes(x), dtype=kind, validate=False)
+        return pd.Categorical.from_codes(cells.codes(x), dtype=kind, validate=False)
     return _plain_array(column, x, dtype)
 
 
@@ -177,27 +177,27 @@ def _plain_array(column: Column, x: np.ndarray, dtype: str) -> Any:
     if dtype.startswith(("str:", "string:")) or dtype in ("str", "string"):
         kind, _, storage = dtype.partition(":")
         string = pd.StringDtype(storage or None, na_value=np.nan) if kind == "str" else pd.StringDtype(storage or None)
-        return pd.array(list(column.levels), dtype=string).take(restore.codes(x), allow_fill=True)
+        return pd.array(list(column.levels), dtype=string).take(cells.codes(x), allow_fill=True)
     if dtype.startswith("object"):
-        return pd.Series(restore.objects(column, x, np.nan if dtype.endswith("|nan]") else None), dtype=object)
+        return pd.Series(cells.objects(column, x, np.nan if dtype.endswith("|nan]") else None), dtype=object)
     if dtype.startswith("timedelta64"):
-        return restore.spans(column, x, PER_SECOND[unit_of(dtype)]).view(dtype)
+        return cells.spans(column, x, PER_SECOND[unit_of(dtype)]).view(dtype)
     if column.kind == "datetime":
-        stamps = restore.stamps(column, x)
+        stamps = cells.stamps(column, x)
         kind = _index_dtype(dtype)
         if isinstance(kind, pd.PeriodDtype):
             return pd.PeriodIndex(stamps, freq=kind.freq)
         if isinstance(kind, pd.DatetimeTZDtype):
             return pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert(kind.tz).as_unit(kind.unit)
         return stamps.astype("datetime64[D]") if is_date(dtype) else stamps
-    values, missing = restore.values(column, x)
+    values, missing = cells.values(column, x)
     kind = _index_dtype(dtype)
     if isinstance(kind, np.dtype):
         if kind.kind in "iu" and missing.any():
             return values  # as pandas does: integers with missing cells are float64
         if kind.kind == "b" and missing.any():
-            return pd.Series(restore.objects(column, x, np.nan), dtype=object)
-        return restore.cast(values, kind)
-    masked = restore.cast(np.where(missing, 0.0, values), kind.numpy_dtype)
+            return pd.Series(cells.objects(column, x, np.nan), dtype=object)
+        return cells.cast(values, kind)
+    masked = cells.cast(np.where(missing, 0.0, values), kind.numpy_dtype)
     masks = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
     return masks.get(kind.kind, pd.arrays.IntegerArray)(masked, missing)

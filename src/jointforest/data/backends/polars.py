@@ -7,8 +7,8 @@ import re
 import numpy as np
 import polars as pl
 
-from .. import restore
-from ..cells import ColumnCells, FrameReader, coded, empty, numbers, ticks, unsupported
+from .. import cells
+from ..cells import ColumnCells, FrameReader, coded, empty_cells, numbers, ticks, unsupported
 from ..schema import Column, Schema
 from ..times import PER_SECOND, is_span, unit_of, zone_of
 
@@ -21,7 +21,7 @@ def read(frame: pl.DataFrame) -> FrameReader:
 def _polars_cells(series: pl.Series, name: str) -> ColumnCells:
     dtype = series.dtype
     if dtype == pl.Null:
-        return empty("Null", len(series))
+        return empty_cells("Null", len(series))
     if isinstance(dtype, pl.Enum):
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return coded("Enum", codes, dtype.categories.to_list(), True, True)
@@ -69,12 +69,12 @@ def _series(column: Column, x: np.ndarray) -> pl.Series:
         return pl.Series([None] * len(x), dtype=pl.Null)
     if dtype in ("String", "Categorical", "Enum"):
         levels = pl.Series(list(column.levels), dtype=pl.String)
-        codes = restore.codes(x)
+        codes = cells.codes(x)
         index = _masked(np.maximum(codes, 0), codes < 0)
         kinds = {"Enum": pl.Enum(levels), "Categorical": pl.Categorical()}
         return levels.cast(kinds.get(dtype, pl.String())).gather(index)
     if column.kind == "datetime":
-        stamps = restore.stamps(column, x)
+        stamps = cells.stamps(column, x)
         missing = np.isnat(stamps)
         moments = _masked(np.where(missing, 0, stamps.view(np.int64)), missing)
         if dtype == "date":
@@ -85,9 +85,9 @@ def _series(column: Column, x: np.ndarray) -> pl.Series:
     if is_span(dtype):
         unit = "ns" if dtype == "time" else unit_of(dtype)
         missing = np.isnan(x)
-        whole = _masked(np.where(missing, 0, restore.spans(column, x, PER_SECOND[unit])), missing)
+        whole = _masked(np.where(missing, 0, cells.spans(column, x, PER_SECOND[unit])), missing)
         return whole.cast(pl.Time if dtype == "time" else pl.Duration(unit))  # type: ignore[arg-type] # as above
-    values, missing = restore.values(column, x)
+    values, missing = cells.values(column, x)
     decimal = re.fullmatch(r"Decimal\((\d+), (\d+)\)", dtype)
     if decimal:
         precision, scale = int(decimal.group(1)), int(decimal.group(2))
@@ -102,7 +102,7 @@ def _series(column: Column, x: np.ndarray) -> pl.Series:
         return _masked(values, missing).cast(kind)
     if dtype.endswith("128"):
         return _masked(np.where(missing, 0.0, np.rint(values)), missing).cast(kind)
-    return _masked(restore.cast(np.where(missing, 0.0, values), np.dtype(dtype.lower())), missing)
+    return _masked(cells.cast(np.where(missing, 0.0, values), np.dtype(dtype.lower())), missing)
 
 
 def _masked(values: np.ndarray, missing: np.ndarray) -> pl.Series:

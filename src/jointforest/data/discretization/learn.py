@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ends import PILE
-from ..schema import Column
+from ..schema import PILE, Column
 from .counts import ABSENT, PlaceTally, count_places, mirrored
 from .discretizer import Scale, codes_of, decay_of_mean, log_part, mean_variance
 

@@ -9,8 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .coded import CHANCE, CodedTable
-from .contradictions import ROUNDED, contradicted, equation_total, tolerance, with_tolerance
+from .contradictions import CHANCE, ROUNDED, CodedTable, contradicted, equation_total, tolerance, with_tolerance
 from .contradictions import number_span as range_of
 from .rule import Equation
 
@@ -49,10 +48,10 @@ def find_equations(table: CodedTable, exceptions: float = 0.0) -> list[Equation]
         while len(found) > n_found:  # what is found takes columns from candidates, which become others
             n_found = len(found)
             rest = [j for j in columns if j not in solved]
-            for y, of in _candidates(table, rows, rest):
+            for y, of in _possible_sums(table, rows, rest):
                 if y in solved or solved & set(of):
                     continue
-                equation = _fitted(table, rows, y, of, exceptions)
+                equation = _rounded_equation(table, rows, y, of, exceptions)
                 if equation is not None:
                     found.append(equation)
                     solved.add(table.schema.index(equation.column))
@@ -68,14 +67,14 @@ def _shortened(table: CodedTable, found: list[Equation]) -> list[Equation]:
             if one.tolerance or other.tolerance or other == one or len(out[i].terms) < 3:
                 continue
             of_one, of_other = _as_zero(out[i]), _as_zero(other)
-            for name in of_one.keys() & of_other.keys() - {""}:
+            for name in sorted(of_one.keys() & of_other.keys() - {""}):
                 ratio = of_one[name] / of_other[name]
                 both = {key: of_one.get(key, 0.0) - ratio * of_other.get(key, 0.0) for key in of_one | of_other}
                 left = [(c, key) for key, c in both.items() if key and abs(c) > 1e-9]
                 if 2 < len(left) < len(out[i].columns):
                     (c, y), *rest = left
                     terms = tuple((-k / c, key) for k, key in rest)
-                    short = _turned(table, Equation(column=y, terms=terms, constant=-both[""] / c + 0.0))
+                    short = _solved_for_sum(table, Equation(column=y, terms=terms, constant=-both[""] / c + 0.0))
                     if not contradicted(short, table.schema, table.X).any():
                         out[i] = replace(short, rows=out[i].rows)
                         break
@@ -123,7 +122,7 @@ def _correlated(X: np.ndarray, missing: np.ndarray) -> Iterator[np.ndarray]:
         yield np.sort(np.argsort(-row, kind="stable")[: _MOST_TERMS + 2])
 
 
-def _candidates(table: CodedTable, rows: np.ndarray, names: list[int]) -> Iterator[tuple[int, list[int]]]:
+def _possible_sums(table: CodedTable, rows: np.ndarray, names: list[int]) -> Iterator[tuple[int, list[int]]]:
     """Columns y and the columns of which they may be a sum, those with the fewest terms first."""
     X = table.X[rows][:, names]
     spread = X.std(axis=0)
@@ -176,7 +175,7 @@ def _by_rank(R: np.ndarray) -> Iterator[tuple[int, list[int]]]:
             yield y, pivots[of].tolist()
 
 
-def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int], exceptions: float) -> Equation | None:
+def _rounded_equation(table: CodedTable, rows: np.ndarray, y: int, of: list[int], exceptions: float) -> Equation | None:
     """The equation with rounded coefficients that all rows obey, or all but a share ``exceptions`` for each of its
     terms; None if there is none, or it may be chance."""
     group = [y, *of]
@@ -186,8 +185,8 @@ def _fitted(table: CodedTable, rows: np.ndarray, y: int, of: list[int], exceptio
     center = cells.mean(axis=0)
     A = (cells[:, 1:] - center[1:]) / scale[1:]
     weights = np.linalg.lstsq(A, cells[:, 0] - center[0], rcond=None)[0] / scale[1:]
-    for equation in _rounded(table, cells, weights, group):
-        turned = _turned(table, equation)
+    for equation in _simplest_equations(table, cells, weights, group):
+        turned = _solved_for_sum(table, equation)
         x = table.X
         known = ~np.isnan(x[:, [table.schema.index(name) for name in turned.columns]]).any(axis=1)
         n, n_wrong = int(known.sum()), int(contradicted(turned, table.schema, x).sum())
@@ -206,12 +205,14 @@ def _is_near(equation: Equation, table: CodedTable) -> bool:
     return bool(2 * np.count_nonzero(off > _NEARLY * allowed) < np.count_nonzero(off > allowed))
 
 
-def _rounded(table: CodedTable, cells: np.ndarray, weights: np.ndarray, group: list[int]) -> Iterator[Equation]:
+def _simplest_equations(
+    table: CodedTable, cells: np.ndarray, weights: np.ndarray, group: list[int]
+) -> Iterator[Equation]:
     """Equations with rounded coefficients that the sampled rows obey, those of simplest coefficients first."""
     names = [table.schema.names[j] for j in group]
     tried = set()
     simple = _as_fractions(weights), _as_reciprocals(weights)
-    for coefficients in (*simple, *(_with_digits(weights, digits) for digits in _DIGITS)):
+    for coefficients in (*simple, *(_significant(weights, digits) for digits in _DIGITS)):
         if coefficients is None or coefficients in tried or not all(coefficients):
             continue
         tried.add(coefficients)
@@ -249,7 +250,7 @@ def _as_reciprocals(weights: np.ndarray) -> tuple[float, ...] | None:
     return tuple((1.0 / whole).tolist())
 
 
-def _with_digits(weights: np.ndarray, digits: int) -> tuple[float, ...]:
+def _significant(weights: np.ndarray, digits: int) -> tuple[float, ...]:
     """The coefficients with so many significant digits."""
     return tuple(float(f"{w:.{digits - 1}e}") for w in weights.tolist())
 
@@ -264,7 +265,7 @@ def _constant(rest: np.ndarray) -> float:
     return middle
 
 
-def _turned(table: CodedTable, equation: Equation) -> Equation:
+def _solved_for_sum(table: CodedTable, equation: Equation) -> Equation:
     """The equation solved for the column that is a sum with positive coefficients, or the later of two columns."""
     if len(equation.terms) == 1:
         return equation

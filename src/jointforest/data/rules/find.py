@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..schema import Schema, snapped
-from .coded import CodedTable
+from .contradictions import CodedTable
 from .equations import find_equations
 from .functions import find_combinations, find_functions
 from .missing import find_missing

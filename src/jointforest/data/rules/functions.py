@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .coded import CHANCE, MOST_EXCEPTION_SHARE, CodedTable
-from .contradictions import combined, minority, numbers_of_distinct
+from .contradictions import CHANCE, MOST_EXCEPTION_SHARE, CodedTable, combined, minority, numbers_of_distinct
 from .rule import Combinations, Function
 
 _PAIRS = 4_000
@@ -47,19 +46,19 @@ def find_functions(table: CodedTable) -> list[Function]:
     # Rows that share the determining values and do not differ are the evidence, each with the probability of its value
     # under independence. Along a number only values next to a change count: a column that seldom changes agrees with
     # its neighbours by chance.
-    found = [rule for x in range(table.d) for rule in _of_one(table, x)]
+    found = [rule for x in range(table.d) for rule in _functions_of_column(table, x)]
     one = {(table.schema.index(rule.of[0]), table.schema.index(rule.column)) for rule in found if not rule.exceptions}
-    return _reduced(found, one, table) + list(_of_two(table, one))
+    return _without_implied(found, one, table) + list(_of_two(table, one))
 
 
-def _of_one(table: CodedTable, x: int) -> Iterator[Function]:
+def _functions_of_column(table: CodedTable, x: int) -> Iterator[Function]:
     """Functions of column x."""
     first, second = _repeats(table.sample[:, x], _PAIRS)
     if not len(first) or table.sizes[x] < 2:
         return
     for y in _agreeing(table.sample, first, second):
         if y != x and table.sizes[y] > 1:
-            rule = _judged(table, (x,), y, np.log(table.d**2 / CHANCE))
+            rule = _supported_function(table, (x,), y, np.log(table.d**2 / CHANCE))
             if rule is not None:
                 yield rule
 
@@ -89,7 +88,7 @@ def _differences(sample: np.ndarray, first: np.ndarray, second: np.ndarray) -> t
     return (known & (a != b)).sum(axis=0), known.sum(axis=0)
 
 
-def _judged(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Function | None:
+def _supported_function(table: CodedTable, of: Sequence[int], y: int, needed: float) -> Function | None:
     """The rule that column y is a function of others, if all rows support it with more nats of evidence than needed."""
     codes = [table.codes(x) for x in of]
     known = np.logical_and.reduce([code >= 0 for code in (*codes, table.codes(y))])
@@ -145,7 +144,7 @@ def _surprise(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(np.bincount(x)[x]) - np.log(count[pair]))
 
 
-def _reduced(found: list[Function], one: set[tuple[int, int]], table: CodedTable) -> list[Function]:
+def _without_implied(found: list[Function], one: set[tuple[int, int]], table: CodedTable) -> list[Function]:
     """The rules that follow from no chain of others; of columns that determine each other the first stands for all."""
     # ``one`` are the pairs (x, y) of which y is a function of x in all rows.
     first = {y: min([y, *(x for x, z in one if z == y and (y, x) in one)]) for y in range(table.d)}
@@ -186,8 +185,8 @@ def _of_two(table: CodedTable, one: set[tuple[int, int]]) -> Iterator[Function]:
         if len(first) < _REPEATS[2] // 4 or _refutes(sample, first[::every], second[::every], a, b, is_target):
             continue
         for target in _agreeing(sample, first, second):
-            if is_target[target] and target not in (a, b) and _holds(table.sample, a, b, target):
-                rule = _judged(table, (a, b), target, needed)
+            if is_target[target] and target not in (a, b) and _is_likely_function(table.sample, a, b, target):
+                rule = _supported_function(table, (a, b), target, needed)
                 if rule is not None:
                     yield rule
 
@@ -205,7 +204,7 @@ def _refutes(sample: np.ndarray, first: np.ndarray, second: np.ndarray, a: int, 
     return bool(np.count_nonzero(is_open) <= np.count_nonzero(is_target[[a, b]]))  # a and b themselves always agree
 
 
-def _holds(sample: np.ndarray, a: int, b: int, y: int) -> bool:
+def _is_likely_function(sample: np.ndarray, a: int, b: int, y: int) -> bool:
     """Whether column y is a function of columns a and b in the sample, but for few rows."""
     known = (sample[:, a] >= 0) & (sample[:, b] >= 0) & (sample[:, y] >= 0)
     group, code = combined([sample[known, a], sample[known, b]]), sample[known, y]
@@ -240,7 +239,7 @@ def find_combinations(table: CodedTable, functions: Sequence[Function]) -> list[
         if not any(frozenset((c, b)) in linked for c in above[a] - {a})
         and not any(frozenset((a, c)) in linked for c in above[b] - {b})
     ]
-    return [_combinations(table, group) for group in _joined(table, pairs)]
+    return [_combinations(table, group) for group in _joined_groups(table, pairs)]
 
 
 def _determining(d: int, one: list[tuple[int, int]]) -> list[set[int]]:
@@ -273,7 +272,7 @@ def _is_restricted(a: np.ndarray, b: np.ndarray, in_all_rows: bool) -> bool:
     return not in_all_rows or bool(count[occurs].min() >= (_FEWEST_COMMON if are_common else _FEWEST))
 
 
-def _joined(table: CodedTable, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+def _joined_groups(table: CodedTable, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
     """Pairs, and in their place groups of up to four columns whose combinations are fewer than the pairs allow."""
     groups: list[tuple[int, ...]] = []
     for size in (4, 3):

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import bdtrc, comb
 
-from .coded import CHANCE, CodedTable
-from .contradictions import combined
+from .contradictions import CHANCE, CodedTable, combined
 from .rule import MissingTogether, MissingWhere
 
 _FEWEST = 20
@@ -40,18 +39,19 @@ def find_missing(table: CodedTable) -> list[MissingTogether | MissingWhere]:
         mask = masks[group[0]]
         if len(group) > 1:
             found.append(MissingTogether(of=tuple(names[j] for j in group), rows=int(mask.sum())))
-        ranges = _ranges(table, group, mask)
+        ranges = _where_by_range(table, group, mask)
         exact = [rule for _, rule in sorted(ranges, key=lambda one: -one[0]) if rule.is_mutual][:1]
-        placed = list(_places(table, group, mask))
+        placed = list(_where_by_levels(table, group, mask))
         if exact and (not placed or placed[0].of == exact[0].of):
             placed = exact
         found += placed or [
-            rule for _, rule in sorted([*_skips(table, group, mask), *ranges], key=lambda one: -one[0])[:1]
+            rule
+            for _, rule in sorted([*_where_in_any_column(table, group, mask), *ranges], key=lambda one: -one[0])[:1]
         ]
     return found
 
 
-def _ranges(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple[int, MissingWhere]]:
+def _where_by_range(table: CodedTable, group: list[int], mask: np.ndarray) -> list[tuple[int, MissingWhere]]:
     """Ranges of another column of numbers, up to or from some value on, in which the first of a group is missing, and
     in how many rows it is."""
     found = []
@@ -106,24 +106,24 @@ def _against_chance(mask: np.ndarray, x: np.ndarray, n: int, least: float) -> fl
     return is_edge * n / alike * -np.log(share)
 
 
-def _places(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:
+def _where_by_levels(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:
     """Where the first column of a group is missing, by one other column or by two; the first that is found."""
     few = [j for j in range(table.d) if j not in group and 1 < table.sizes[j] <= _MOST_LEVELS]
     sampled = mask[table.rows]
-    of_one = [(j,) for j in few if _may_say(table.sample[:, [j]], sampled)]
+    of_one = [(j,) for j in few if _may_determine(table.sample[:, [j]], sampled)]
     of_two = [
         pair for pair in itertools.combinations(few, 2)
         if table.sizes[list(pair)].prod() <= _MOST_LEVELS and not {(j,) for j in pair} & set(of_one)
-        and _may_say(table.sample[:, pair], sampled)
+        and _may_determine(table.sample[:, pair], sampled)
     ]  # fmt: skip
     for of in (*of_one, *of_two):
-        rule = _judged(table, group[0], of, mask)
+        rule = _supported_rule(table, group[0], of, mask)
         if rule is not None:
             yield rule
             return
 
 
-def _skips(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[tuple[int, MissingWhere]]:
+def _where_in_any_column(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[tuple[int, MissingWhere]]:
     """Values of one other column at which the first column of a group is always missing, and in how many rows; it may
     be elsewhere, too."""
     best, rows = None, 0
@@ -165,7 +165,7 @@ def _always(codes: np.ndarray, mask: np.ndarray, fewest: int) -> np.ndarray:
     return np.flatnonzero((count >= fewest) & (np.bincount(codes[known], mask[known]) == count))
 
 
-def _may_say(codes: np.ndarray, mask: np.ndarray) -> bool:
+def _may_determine(codes: np.ndarray, mask: np.ndarray) -> bool:
     """Whether the sampled rows of equal codes agree, and some are known; a few of these rows refute most columns."""
     every = len(codes) // _FIRST_ROWS + 1
     few, of_few = codes[::every], mask[::every]
@@ -182,7 +182,7 @@ def _is_function(codes: np.ndarray, mask: np.ndarray) -> bool:
     return bool(np.all((share == 0.0) | (share == 1.0)))
 
 
-def _judged(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) -> MissingWhere | None:
+def _supported_rule(table: CodedTable, j: int, of: tuple[int, ...], mask: np.ndarray) -> MissingWhere | None:
     """The rule that column j is missing exactly where the columns ``of`` have certain values."""
     codes = np.column_stack([table.codes(k) for k in of])
     known = (codes >= 0).all(axis=1)

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..schema import Schema
-from .coded import CHANCE, MOST_EXCEPTION_SHARE, CodedTable
-from .contradictions import NEAR, gap
+from .contradictions import CHANCE, MOST_EXCEPTION_SHARE, NEAR, CodedTable, gap
 from .rule import Equation, Order
 
 _ROWS = 5_000

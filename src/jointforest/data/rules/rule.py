@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 from ...runtime.parameters import need
-from ..texts import column_text, plain_number, sum_text, value_text
+from ..conditions import column_text, plain_number, sum_text, value_text
 
 ENOUGH_ROWS = 300
 """Rows that support a rule that is enforced without being declared: by the rule of three, then fewer than 1 % of the
@@ -235,13 +235,13 @@ def _flag(value: Any, at: str) -> bool:
     return value
 
 
-def _name(value: Any, at: str) -> str:
+def _column_name(value: Any, at: str) -> str:
     need(isinstance(value, str) and len(value) <= 10_000, f"{at}: expected a column's name, got {value!r:.80}")
     return value
 
 
-def _names(value: Any, at: str) -> tuple[str, ...]:
-    return tuple(_name(one, at) for one in _items(value, at))
+def _column_names(value: Any, at: str) -> tuple[str, ...]:
+    return tuple(_column_name(one, at) for one in _items(value, at))
 
 
 def finite_number(value: Any, at: str) -> float:
@@ -258,12 +258,12 @@ def _tolerance(value: Any, at: str) -> float:
 def _terms(value: Any, at: str) -> tuple[tuple[float, str], ...]:
     pairs = [_items(pair, at) for pair in _items(value, at)]
     need(all(len(pair) == 2 for pair in pairs), f"{at}: expected pairs of a number and a column")
-    terms = tuple((finite_number(c, at), _name(name, at)) for c, name in pairs)
+    terms = tuple((finite_number(c, at), _column_name(name, at)) for c, name in pairs)
     need(all(c for c, _ in terms), f"{at}: a coefficient is 0")
     return terms
 
 
-def _values(value: Any, at: str) -> tuple[tuple[Any, ...], ...]:
+def _listed_values(value: Any, at: str) -> tuple[tuple[Any, ...], ...]:
     rows = tuple(tuple(_items(row, at)) for row in _items(value, at))
     is_range = len(rows) == 1 and len(rows[0]) == 2 and rows[0].count(None) == 1
     for one in (one for row in rows for one in row if not (is_range and one is None)):
@@ -284,12 +284,12 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "is_enforced": _flag,
     "is_mutual": _flag,
     "is_strict": _flag,
-    "column": _name,
-    "low": _name,
-    "high": _name,
-    "of": _names,
+    "column": _column_name,
+    "low": _column_name,
+    "high": _column_name,
+    "of": _column_names,
     "terms": _terms,
     "constant": finite_number,
     "tolerance": _tolerance,
-    "values": _values,
+    "values": _listed_values,
 }

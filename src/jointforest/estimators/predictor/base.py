@@ -17,8 +17,7 @@ from ...api.shapley import ShapleyValues, find_players, to_result
 from ...data.evidence import Evidence
 from ...data.frames import refuse_ranges
 from ...data.schema import Frame
-from ...inference.shapley.coalition_values import distinct_words
-from ...inference.shapley.game import Asked, shapley_values
+from ...inference.shapley import Asked, distinct_words, shapley_values
 from ...learners.base import Learner
 from ...learners.generative.targets import Training, as_table, read_others, read_training
 from ...learners.selection.budget import budget_of

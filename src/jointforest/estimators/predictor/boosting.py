@@ -15,8 +15,7 @@ from ...data.schema import Columns, Schema, kernel_columns
 from ...ensembles.evaluate import apply_link, raw
 from ...ensembles.read import read_ensemble
 from ...ensembles.scikit_learn import read_histogram_boosting
-from ...inference.expectation.by_draws import expected_by_completions, needs_draws
-from ...inference.expectation.expectation import MatchedRows
+from ...inference.expectation.expectation import MatchedRows, expected_by_completions, needs_draws
 from ...inference.expectation.match import Features, filled, match_features
 from ...models.base import Distribution
 from .constants import FIXED, Shape

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.schema import Schema, kernel_columns
-from ...ensembles.table import DTYPES, LINKS, Ensemble, check_ensemble
+from ...ensembles.table import ENSEMBLE_FIELDS, LINKS, Ensemble, check_ensemble
 from ...inference.expectation.match import Features
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
@@ -27,6 +28,7 @@ from ...models.file import (
     read_start,
     write_atomically,
 )
+from ...runtime.arrays import FINITE, Field, check_arrays
 from .additive import Additive
 from .boosting import Boosted, boosting_table
 from .members import (
@@ -120,13 +122,36 @@ def _arrays_of(name: str, member: Member) -> dict[str, np.ndarray]:
         return member.model._asdict()
     assert isinstance(member, ExpectedBoosting | NativeBoosting)
     features, order = member.trees
-    found = {field: np.ascontiguousarray(getattr(features.ensemble, field)) for field in DTYPES}
+    found = {field: np.ascontiguousarray(getattr(features.ensemble, field)) for field in ENSEMBLE_FIELDS}
     found = {field: array.view(np.uint8) if array.dtype == bool else array for field, array in found.items()}
     return found | {"column": features.column, "level_value": features.level_value, "order": order.astype(np.int64)}
 
 
-_BOOSTED: dict[str, str] = DTYPES | {"column": "<i4", "level_value": "<f8", "order": "<i8"}
-_POOL_FIELDS = {"classifier": ClassPool._fields, "regressor": NumberPool._fields}
+_BOOSTED = ENSEMBLE_FIELDS | {"column": Field("i4", "f", 0), "level_value": Field("f8", "levels")}
+_BOOSTED |= {"order": Field("i8", "classes")}
+_ADDITIVE = {
+    "base": Field("f8", "A", *FINITE),
+    "start": Field("i8", "d+1"),
+    "point": Field("f8", "P", *FINITE),
+    "effect": Field("f8", "P A", *FINITE),
+}
+_LEAST = sys.float_info.min
+"""Least positive number, for what must be above 0."""
+_KNOTS_AND_WEIGHTS = {"knots": Field("f8", "B", 0.0, 1.0), "weight": Field("f8", "B M", 0.0, FINITE[1])}
+_POOLS = {
+    "classifier": _KNOTS_AND_WEIGHTS
+    | {"prior": Field("f8", "K", _LEAST, FINITE[1]), "bias": Field("f8", "B K", *FINITE)},
+    "regressor": _KNOTS_AND_WEIGHTS
+    | {
+        "centre": Field("f8", "1", *FINITE),
+        "half": Field("f8", "1", _LEAST, FINITE[1]),
+        "values": Field("f8", "values", *FINITE),
+        "point": Field("f8", "points", *FINITE),
+        "spread": Field("f8", "Q", *FINITE),
+        "stretch": Field("f8", "B S", 0.0, FINITE[1]),
+        "level": Field("f8", "B Q", 0.0, 1.0),
+    },
+}
 _FIELDS = {"kind", "members", "links", "has_background", "beta", "labels", "seed", "alone"}
 
 
@@ -141,12 +166,11 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
     schema, target = joint.schema, joint.schema.columns[-1]
     _require(target.is_categorical == is_class, f"a {own['kind']}, but its target is {target.kind}")
     d, K = len(schema.columns) - 1, len(target.levels) if is_class else 1
-    fields = {f"pool.{field}" for field in _POOL_FIELDS[own["kind"]]} | {"known"}
+    fields = {f"pool.{field}" for field in _POOLS[own["kind"]]} | {"known"}
     for name in names:
         fields |= {f"{name}.{field}" for field in _fields_of(name)}
     _require(set(mine) == fields, "arrays missing or unknown")
-    known = _field(mine, "known", "<f8", (d,))
-    _require(bool(((known >= 0) & (known <= 1)).all()), "known: not from 0 to 1")
+    check_arrays("the predictor's ", mine, {"known": Field("f8", "d", 0.0, 1.0)}, d=d)
 
     members: dict[str, Member] = {}
     for name in names:
@@ -167,14 +191,12 @@ def _saved_of(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Saved:
         trees = _boosted_of(schema, part, own["links"][name], K if is_class else 0)
         members[name] = ExpectedBoosting(trees, joint) if name in (EXPECTED, COMPLETED) else NativeBoosting(trees)
     pool = _pool_of(own["kind"], mine, len(names), sum(name in (FOREST, JOINT) for name in names), K, target.step)
-    return Saved(joint, own["kind"], members, pool, known, own["seed"], own["alone"], own["labels"])
+    return Saved(joint, own["kind"], members, pool, mine["known"], own["seed"], own["alone"], own["labels"])
 
 
 def _check_about(own: Any) -> None:
     """Refuse metadata of a predictor that are not as they must be."""
-    _require(
-        isinstance(own, dict) and set(own) == _FIELDS and own["kind"] in _POOL_FIELDS, "metadata missing or unknown"
-    )
+    _require(isinstance(own, dict) and set(own) == _FIELDS and own["kind"] in _POOLS, "metadata missing or unknown")
     names, links = own["members"], own["links"]
     known = [FOREST, JOINT, EXPECTED, MASKED, NATIVE, COMPLETED, ADDITIVE]
     _require(isinstance(names, list) and len(names) > 0 and all(name in known for name in names), "unknown members")
@@ -200,12 +222,9 @@ def _fields_of(name: str) -> frozenset[str]:
 def _boosted_of(schema: Schema, part: dict[str, np.ndarray], link: str, K: int) -> Boosted:
     """Boosted trees from their arrays."""
     columns, d = kernel_columns(schema), len(schema.columns) - 1
-    for field, dtype in _BOOSTED.items():
-        _require(part[field].dtype == np.dtype(dtype), f"{field}: wrong type")
+    check_arrays("the predictor's ", part, _BOOSTED, levels=int(columns.level_start[-1]), classes=K)
     column, level_value, order = part["column"], part["level_value"], part["order"]
-    _require(column.ndim == 1 and bool(((column >= 0) & (column < d)).all()), "column: out of range")
-    _require(len(np.unique(column)) == len(column), "column: a column twice")
-    _require(level_value.shape == (int(columns.level_start[-1]),), "level_value: wrong shape")
+    _require(bool((column < d).all()) and len(np.unique(column)) == len(column), "column: out of range, or twice")
     n_levels = np.zeros(len(column), dtype=np.int64)
     for f, j in enumerate(column.tolist()):
         if columns.is_categorical[j]:
@@ -217,7 +236,7 @@ def _boosted_of(schema: Schema, part: dict[str, np.ndarray], link: str, K: int) 
                 n_levels[f] = int(values.max()) + 1
     truth = {field: part[field] for field in ("missing_left", "other_left")}
     _require(all(bool((array <= 1).all()) for array in truth.values()), "missing_left, other_left: 0 or 1")
-    arrays = {field: part[field] for field in DTYPES} | {f: a.astype(bool) for f, a in truth.items()}
+    arrays = {field: part[field] for field in ENSEMBLE_FIELDS} | {f: a.astype(bool) for f, a in truth.items()}
     names = tuple(schema.names[j] for j in column.tolist())
     outputs = part["base"].shape[0]
     classes = tuple(range(2 if link == "logistic" else outputs)) if K else None
@@ -226,17 +245,15 @@ def _boosted_of(schema: Schema, part: dict[str, np.ndarray], link: str, K: int) 
     check_ensemble(ensemble, n_levels)
     n_answers = 2 if link == "logistic" else outputs
     _require(n_answers == (K or 1) and (link in ("logistic", "softmax") or not K or outputs == K), "base: wrong shape")
-    _require(bool((np.sort(order) == np.arange(K)).all()) and order.shape == (K,), "order: no permutation")
+    _require(bool((np.sort(order) == np.arange(K)).all()), "order: no permutation")
     features = Features(ensemble, column, np.arange(len(column)), len(column), level_value, columns)
     return Boosted(features, order)
 
 
 def _additive_of(schema: Schema, part: dict[str, np.ndarray], A: int) -> Additive:
     """An additive model from its arrays."""
-    _require(part["point"].ndim == 1, "point: wrong shape")
-    features, P = schema.columns[:-1], len(part["point"])
-    start = _field(part, "start", "<i8", (len(features) + 1,))
-    point, effect = _field(part, "point", "<f8", (P,)), _field(part, "effect", "<f8", (P, A))
+    features, start, point = schema.columns[:-1], part["start"], part["point"]
+    P = check_arrays("the predictor's ", part, _ADDITIVE, A=A, **{"d+1": len(features) + 1})["P"]
     _require(start[0] == 0 and start[-1] == P and bool((np.diff(start) > 0).all()), "start: not rising to the end")
     for column, first, stop in zip(features, start[:-1].tolist(), start[1:].tolist(), strict=True):
         own = point[first:stop]
@@ -244,38 +261,24 @@ def _additive_of(schema: Schema, part: dict[str, np.ndarray], A: int) -> Additiv
             _require(np.array_equal(own, np.arange(max(len(column.levels), 1))), "point: not the codes of the levels")
         else:
             _require(bool((np.diff(own) >= 0).all()), "point: falling")
-    return Additive(_field(part, "base", "<f8", (A,)), start, point, effect)
+    return Additive(part["base"], start, point, part["effect"])
 
 
 def _pool_of(kind: str, mine: dict[str, np.ndarray], M: int, S: int, K: int, step: float) -> Pool:
     """The pool from its arrays; numbers have a grid of this step, or none."""
-    B = len(mine["pool.knots"])
-    knots = _field(mine, "pool.knots", "<f8", (B,))
-    _require(B > 1 and knots[0] == 0.0 and knots[-1] == 1.0 and bool((np.diff(knots) > 0).all()), "knots do not rise")
-    weight = _field(mine, "pool.weight", "<f8", (B, M))
-    _require(bool((weight >= 0).all()), "weight: negative")
+    pool = {name: mine[f"pool.{name}"] for name in _POOLS[kind]}
+    check_arrays("the predictor's ", pool, _POOLS[kind], M=M, S=S, K=K, Q=len(LEVELS))
+    knots = pool["knots"]
+    _require(len(knots) > 1 and (knots[0], knots[-1]) == (0.0, 1.0), "knots: not from 0 to 1")
+    _require(bool((np.diff(knots) > 0).all()), "knots do not rise")
     if kind == "classifier":
-        prior, bias = _field(mine, "pool.prior", "<f8", (K,)), _field(mine, "pool.bias", "<f8", (B, K))
-        _require(bool((prior > 0).all()), "prior: not above 0")
-        return ClassPool(knots, prior, weight, bias)
-    centre, half = (float(_field(mine, f"pool.{name}", "<f8", (1,))[0]) for name in ("centre", "half"))
-    values, point = (_field(mine, f"pool.{name}", "<f8", (mine[f"pool.{name}"].size,)) for name in ("values", "point"))
+        return ClassPool(**pool)
+    values, point = pool["values"], pool["point"]
     _require(len(values) == 2 or (step > 0.0 and len(values) > 0), "values: too few or too many")
     _require(bool((np.diff(values) >= 0).all() and (np.diff(point) > 0).all()), "values or point: not rising")
-    spread = _field(mine, "pool.spread", "<f8", (len(LEVELS),))
-    stretch = _field(mine, "pool.stretch", "<f8", (B, S))
-    _require(half > 0.0 and bool((stretch >= 0).all()), "half or stretch: out of range")
-    level = _field(mine, "pool.level", "<f8", (B, len(LEVELS)))
-    _require(bool((level >= 0).all() and (level <= 1).all() and (np.diff(level) >= 0).all()), "level: not rising")
-    return NumberPool(knots, centre, half, values, point, spread, weight, stretch, level)
-
-
-def _field(mine: dict[str, np.ndarray], name: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """An array of this type and shape, all of whose numbers are finite."""
-    array = mine[name]
-    _require(array.dtype == np.dtype(dtype) and array.shape == shape, f"{name}: wrong type or shape")
-    _require(bool(np.isfinite(array).all()), f"{name}: not finite")
-    return array
+    _require(bool((np.diff(pool["level"]) >= 0).all()), "level: not rising")
+    numbers: dict[str, Any] = {name: float(pool[name][0]) for name in ("centre", "half")}
+    return NumberPool(**pool | numbers)
 
 
 def _require(is_true: bool, what: str) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ... import cards
 from ...api.fit_report import FitReport
-from ...cards import html
-from ...cards.html import Html
+from ...cards import Html
 
 _TOGETHER = "all together"
 
@@ -113,9 +113,9 @@ class PredictorReport:
         losses = [[one.name, *map(_figure, one.loss)] for one in self.members]
         losses.append([Html(f"<b>{_TOGETHER}</b>"), *map(_figure, self.together)])
         weights = [[one.name, *(f"{weight:.2f}" for weight in one.weight)] for one in self.members if one.is_kept]
-        tables = [html.table_html(losses, header)] if self.n_held else []
-        tables.append(html.table_html(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
-        return html.view_html(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)
+        tables = [cards.table_html(losses, header)] if self.n_held else []
+        tables.append(cards.table_html(weights, ["weight", *(f"{share:.0%} missing" for share in self.shares)]))
+        return cards.view_html(f"Predictor: {self.measure}", [f"chosen: {self.in_words}"], tables)
 
 
 def _figure(loss: float) -> str:

@@ -37,7 +37,7 @@ const FEW = 7;
 export const areFewCells = ({ edges, step }) =>
   Boolean(step) && edges.length <= FEW + 1 && edges[1] - edges[0] < 1.5 * step;
 
-// The rules of `cards/svg.py`: when a bar is broken, so that it does not make all others too small to be seen.
+// The rules of `cards.py`: when a bar is broken, so that it does not make all others too small to be seen.
 const [CUT, CUT_AT, LEAST, LABELLED] = [2.5, 1.6, 0.05, 0.25];
 
 /** The height that reaches the top, and whether a bar is broken there. */

@@ -13,7 +13,7 @@ from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import mix_bits, stream, uniform
 from .component_kernels import COMPONENTS_AT_ONCE
 from .descent_kernels import load_block, row_sum, start_row
-from .split_regions import ONE, ZERO
+from .match import ONE, ZERO
 
 IDENTITY, LOGISTIC, SOFTMAX, EXP = 0, 1, 2, 3
 

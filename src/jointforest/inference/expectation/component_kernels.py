@@ -5,7 +5,7 @@ import math
 from ...models.box_forest.leaves.level_kernels import add_wide, level_mass
 from ...models.box_forest.leaves.slot_kernels import slot_cdf
 from ...runtime.compile import entry, kernel
-from .split_regions import ONE, ZERO
+from .match import ONE, ZERO
 
 
 @kernel

@@ -15,8 +15,7 @@ from ...models.box_forest.structure import Forest
 from ...models.hidden_tree.condition import joint_codes
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from .entropy_kernels import column_entropies, leaf_divergence
-from .integral import integral
-from .projection import Columns, Estimate, ModelView, averaged, exact
+from .integral import Columns, Estimate, ModelView, averaged, exact, integral
 
 # ---- Trees whose leaves are apart in some columns: then there are closed forms.
 

@@ -24,7 +24,7 @@ from ..base import BOUNDS, MAX_FEATURES, PRIORS, TableLearner, TableRows, count_
 from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
-from ..chow_liu_leaves.leaves import chow_liu_part, fill_chow_liu, on_own_scales, trees_of_values
+from ..chow_liu_leaves.learn import chow_liu_part, fill_chow_liu, on_own_scales, trees_of_values
 from ..growing.grow import GrowthSettings, Ranks, RankTree, find_leaves, grow, prune, rank
 from ..leaf_fitting import densities
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves

@@ -76,12 +76,12 @@ def fold_of(source: Any) -> FoldBatches:
     def fold(one: Pass, n: int | None = None) -> Any:
         with bar(n or total or 0, one.what) as step:
 
-            def told() -> Iterable[Any]:
+            def counted_batches() -> Iterable[Any]:
                 for batch in batches():
                     yield batch
                     step(len(batch))
 
-            return one.over(told())
+            return one.over(counted_batches())
 
     return fold
 
@@ -221,7 +221,7 @@ def take_sample(
 
 def _sampling_pass(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any]) -> Pass:
     """A pass that examines each batch, and merges what it finds; None if there is no batch."""
-    return Pass(_nothing, partial(_look_and_merge, look_at, merge), partial(_merge, merge), "looking at rows")
+    return Pass(_nothing, partial(_look_and_merge, look_at, merge), partial(_merged_sums, merge), "looking at rows")
 
 
 def _nothing() -> None:
@@ -229,10 +229,10 @@ def _nothing() -> None:
 
 
 def _look_and_merge(look_at: Callable[[Any], Any], merge: Callable[[Any, Any], Any], sums: Any, batch: Any) -> Any:
-    return _merge(merge, sums, look_at(batch))
+    return _merged_sums(merge, sums, look_at(batch))
 
 
-def _merge(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _merged_sums(merge: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else merge(a, b)
 
 

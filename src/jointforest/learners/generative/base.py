@@ -21,16 +21,15 @@ from ..base import BOUNDS, MAX_FEATURES, PRIORS, Learner, count_features, warn_l
 from ..batches.fill import Structure, fill_leaves
 from ..batches.sample import fold_of, take_weighed
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
-from ..chow_liu_leaves.leaves import chow_liu_part
-from ..growing.criterion_kernels import ENTROPY, GINI
+from ..chow_liu_leaves.learn import chow_liu_part
 from ..growing.grow import GrowthSettings
+from ..growing.grow_kernels import ENTROPY, GINI
 from ..leaf_fitting.densities import TARGET, AssignedRows, LearnComponents, learn_densities, learn_mixtures
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, has_scale
 from ..leaf_fitting.learnspn import SpnSettings, class_components, spn_circuits, spn_components
-from . import targets, tuning
-from .conformal import Calibration, calibration_rows
+from . import supervised, targets
 from .constants import FIXED
-from .supervised import GrowSettings, feature_importances, grow_forest
+from .supervised import Calibration, GrowSettings, calibration_rows, feature_importances, grow_forest
 
 Filled = Callable[[Settings, Settings, np.ndarray | None], Forest]
 """The forest of all rows, by the settings of features, those of the target, and slots with quantile leaves."""
@@ -191,7 +190,7 @@ class GenerativeForest(Learner):
         if is_coded:
             training = targets.coded_training(training, weight)
         elif self.min_samples_leaf == "auto":
-            grow = tuning.choose_leaf_size(training, weight, grow, self._settings(), seed)
+            grow = supervised.choose_leaf_size(training, weight, grow, self._settings(), seed)
         self.min_samples_leaf_ = int(grow.tree.min_samples_leaf)
         return training, grow_forest(training, weight, grow, seed)
 
@@ -362,23 +361,23 @@ class GenerativeForest(Learner):
             return self
         settings = self._settings()
         if self.smoothing == "auto":
-            settings = tuning.choose_smoothing(training, assigned, settings, seed)
+            settings = supervised.choose_smoothing(training, assigned, settings, seed)
         if self.min_spread == "auto" and has_scale(settings.leaf):
-            settings = settings._replace(min_spread=tuning.choose_spreads(training, assigned, settings))
+            settings = settings._replace(min_spread=supervised.choose_spreads(training, assigned, settings))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET
         if not training.columns.is_categorical[-1]:
-            target = target._replace(min_spread=tuning.choose_target_spread(training, assigned))
+            target = target._replace(min_spread=supervised.choose_target_spread(training, assigned))
         components, quantile = self._components(training, seed), None
         rows = training.schema, training.columns, training.table, assigned, settings, self.epsilon
         if components is not None:
             model = learn_mixtures(*rows, target, components)
         else:
             if self.leaf == "auto":
-                quantile = tuning.quantile_slots(training, assigned, settings, target, seed)
+                quantile = supervised.quantile_slots(training, assigned, settings, target, seed)
             model = learn_densities(*rows, target, quantile)
         beta = {"trees": 0.0, "mixture": 1.0}.get(self.combine, self.beta)
-        self.beta_ = tuning.choose_beta(model, training, assigned, seed)[0] if isinstance(beta, str) else beta
+        self.beta_ = supervised.choose_beta(model, training, assigned, seed)[0] if isinstance(beta, str) else beta
         if filled is not None:
             del model  # as large as what takes its place
             model = filled(settings, target, quantile)

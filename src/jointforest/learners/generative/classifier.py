@@ -15,8 +15,8 @@ from ...runtime.parameters import check_number
 from ...runtime.threads import threaded
 from ..leaf_fitting.densities import AssignedRows
 from .base import Filled, GenerativeForest
-from .conformal import label_set, pairs_by_pattern
 from .constants import FIXED
+from .supervised import label_set, pairs_by_pattern
 from .targets import Training, know_features
 
 

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from ...data.schema import Column, Schema, near
-from ...ensembles.adopt import SplitTree, find_leaf, to_trees
+from ...ensembles.evaluate import SplitTree, find_leaf, to_trees
 from ...models.box_forest.structure import Trees, keep_leaves, with_weights
 from ..leaf_fitting.densities import AssignedRows, first_leaves
 from .targets import Training

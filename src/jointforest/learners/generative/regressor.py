@@ -11,9 +11,9 @@ from sklearn.base import RegressorMixin
 from ...runtime.parameters import check_number, check_shares, parameter
 from ...runtime.threads import threaded
 from ..base import MAX_FEATURES
-from ..growing.criterion_kernels import VARIANCE
+from ..growing.grow_kernels import VARIANCE
 from .base import GenerativeForest
-from .conformal import interval, pairs_by_pattern
+from .supervised import interval, pairs_by_pattern
 
 
 @dataclass(eq=False, repr=False)

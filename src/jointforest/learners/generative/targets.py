@@ -19,7 +19,7 @@ from ...data.schema import Column, Columns, Schema, edges, kernel_columns
 from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ..base import TableRows, as_frame, check_cells, read_training_rows
 from ..batches.sample import Sample
-from ..chow_liu_leaves.leaves import CodedRows, on_own_scales
+from ..chow_liu_leaves.learn import CodedRows, on_own_scales
 from ..leaf_fitting.fit import Table, prepare_table
 
 

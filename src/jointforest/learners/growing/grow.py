@@ -11,8 +11,7 @@ from ...models.box_forest.structure import Trees, with_weights
 from ...models.box_forest.structure_kernels import restrict_trees
 from ...runtime.random_kernels import stream_state
 from ...runtime.records import record
-from .criterion_kernels import GINI, VARIANCE
-from .grow_kernels import N_NODES, N_WORDS, cut_ranks, grow_tree, route
+from .grow_kernels import GINI, N_NODES, N_WORDS, VARIANCE, cut_ranks, grow_tree, route
 
 
 @record

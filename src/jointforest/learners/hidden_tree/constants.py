@@ -58,8 +58,8 @@ class Constants:
     held-out likelihood than any of them, and conditional probabilities as good as counted ones (see the experiment on
     answers beside counting)."""
     more_members: int = 8
-    """The same from `rows_of_more_members` rows on, where noise no longer hides what one tree loses. With 3,000 rows the
-    loss of means given evidence falls from 1.22 to 1.17 times that of counting; with 1,000 it does not fall."""
+    """The same from `rows_of_more_members` rows on. With 3,000 rows the loss of means given evidence falls from 1.22 to
+    1.17 times that of counting; with 1,000 rows it does not fall."""
     rows_of_more_members: int = 2_000
     """See `more_members`."""
     fewest_rows_of_leaves: int = 50

@@ -13,7 +13,7 @@ from ...data.observe_table import mix_all_bits
 from ...data.ranges import Ranges
 from ...data.schema import Schema
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ...models.hidden_tree.sampling import completed
+from ...models.hidden_tree.sampling import completed_rows
 from ...runtime.threads import one_blas_thread
 from .codes import scales_of, table_of
 from .constants import FIXED
@@ -30,7 +30,7 @@ def fill_in(hidden: HiddenTrees, X: np.ndarray, keys: np.ndarray, ranges: Ranges
     rows = np.flatnonzero(unknown.any(axis=1))
     filled = X.copy(order="K")
     known = build(hidden.schema, X[rows], ranges=None if ranges is None else ranges.take(rows))
-    filled[rows] = completed(hidden, known, keys[rows])
+    filled[rows] = completed_rows(hidden, known, keys[rows])
     return filled
 
 

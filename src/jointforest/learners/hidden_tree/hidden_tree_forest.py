@@ -15,8 +15,7 @@ from ...data.discretization.refine import refined
 from ...data.evidence import build
 from ...data.ranges import Ranges
 from ...data.schema import Schema
-from ...evaluation.columns_and_pairs import some, table_cells
-from ...evaluation.misfit import lost_pairs
+from ...evaluation.columns_and_pairs import lost_pairs, some, table_cells
 from ...evaluation.statements import broken_rules, warn_lost
 from ...evaluation.two_sample_test import quick_score
 from ...models.base import Distribution

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ...api.history_joint import HistoryJoint
-from ...data.cells import ColumnCells, FrameReader, joined, taken
+from ...data.cells import ColumnCells, FrameReader, joined_cells, taken
 from ...data.frames import read
 from ...data.history_rows import check_history_names, check_subjects
 from ...data.observe_table import check_alike
@@ -292,5 +292,5 @@ def _in_one(name: str, columns: Sequence[ColumnCells]) -> ColumnCells:
     """Cells of a column in many parts as one; neighbours are joined first, so that each cell is copied few times."""
     while len(columns) > 1:
         last = [] if len(columns) % 2 == 0 else [columns[-1]]
-        columns = [joined(name, a, b) for a, b in zip(columns[::2], columns[1::2], strict=False)] + last
+        columns = [joined_cells(name, a, b) for a, b in zip(columns[::2], columns[1::2], strict=False)] + last
     return columns[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data.evidence import build
 from ...data.schema import Schema
-from ...evaluation.misfit import LostPair, lost_pairs
+from ...evaluation.columns_and_pairs import LostPair, lost_pairs
 from ...models.base import Distribution
 from ...models.box_forest.box_forest import BoxForest
 from ...runtime.parameters import FLAG, Number, parameter
@@ -19,10 +19,9 @@ from .. import base
 from ..batches.fill import Sizes, Structure
 from ..batches.sample import MOST_ROWS, Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
-from ..chow_liu_leaves.learn import chow_liu_tree
-from ..chow_liu_leaves.leaves import CodedRows, chow_liu_part, fill_chow_liu, on_own_scales
-from ..growing.criterion_kernels import ENTROPY, GINI
+from ..chow_liu_leaves.learn import CodedRows, chow_liu_part, chow_liu_tree, fill_chow_liu, on_own_scales
 from ..growing.grow import RankTree, rank
+from ..growing.grow_kernels import ENTROPY, GINI
 from ..leaf_fitting.densities import AssignedRows, assign_rows, learn_densities
 from ..leaf_fitting.fit import LEAF_DENSITIES, Settings
 from .constants import FIXED

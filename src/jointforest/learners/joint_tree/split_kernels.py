@@ -6,7 +6,7 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import stable_sort
-from ..growing.criterion_kernels import ENTROPY, GINI, class_growth, class_power, purity
+from ..growing.grow_kernels import ENTROPY, GINI, class_growth, class_power, purity
 
 # ---- Kernel: the best cut of a column's groups, judged on all targets (Nyga et al. 2023, Eq. 19-20).
 

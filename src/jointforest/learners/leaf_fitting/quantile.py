@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.schema import Columns
-from ...evaluation.misfit import misfit_columns
+from ...evaluation.columns_and_pairs import misfit_columns
 from ...models.box_forest.box_forest import BoxForest
 from ...models.box_forest.leaves.table import PIECES, UNIFORM, pieces_of
 from ...models.box_forest.structure import Forest

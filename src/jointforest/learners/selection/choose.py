@@ -21,7 +21,7 @@ from ...evaluation.statements import Statements
 from ...evaluation.two_sample_test import told_apart
 from ...inference.sampling import sample
 from ...models.base import Distribution
-from ...models.mixture import mix
+from ...models.mixture import mixture_of
 from ...runtime import progress
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..hidden_tree.missing_cells import columns_explain
@@ -241,7 +241,7 @@ def _without_choice(task: Task, first: Candidate, held_out: str, why: str) -> Ch
 
 def _mixed(models: Sequence[Distribution], weight: np.ndarray) -> Distribution:
     """The mixture; of one model, the model itself."""
-    return models[0] if len(models) == 1 else mix(models, weight)
+    return models[0] if len(models) == 1 else mixture_of(models, weight)
 
 
 # ---- Rows to learn from and validation rows.

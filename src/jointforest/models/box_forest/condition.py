@@ -11,11 +11,11 @@ import numpy as np
 from ...data.evidence import Evidence
 from ...data.schema import Columns, Schema, kernel_columns
 from ...runtime.arrays import ranges
+from .descent_kernels import runs_inside
 from .leaves.derived import make_leaves
 from .leaves.levels import WideLevels, apart, layout, side_by_side, take_levels, weighed_levels, words_of
 from .leaves.table import PIECES, UNIFORM, ParameterTables, Pieces, pieces_of, pieces_of_slot, taken_pieces
 from .posterior_kernels import posterior_rows, row_scratch
-from .region_kernels import runs_inside
 from .structure import Forest, Trees, keep_leaves, with_weights
 from .structure_kernels import MIXED
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...data.schema import Columns, Schema, kernel_columns
-from ...runtime.arrays import ranges
+from ...runtime.arrays import FINITE, Field, check_arrays, need_all, ranges
 from ...runtime.parameters import need
 from .leaves.derived import make_leaves
 from .leaves.family_kernels import MODULES, NO_SCALE
@@ -24,53 +24,32 @@ from .structure_kernels import MIXED
 
 # ---- Whether a node table is a forest: each node reached once, from one root, and every split within its column.
 
+_TOLERANCE = 1e-6
+"""By how much a sum of weights or masses may differ from 1, or the weights of two children from their parent's."""
+
 TREE_FIELDS = {
-    "feature": (np.int32, "N"),
-    "threshold": (np.float64, "N"),
-    "levels_at": (np.int32, "N"),
-    "left_levels": (np.uint64, "W"),
-    "left": (np.int32, "N"),
-    "right": (np.int32, "N"),
-    "leaf": (np.int32, "N"),
-    "weight": (np.float64, "N"),
-    "root": (np.int32, "T"),
+    "feature": Field("i4", "N", MIXED),
+    "threshold": Field("f8", "N", -np.inf),
+    "levels_at": Field("i4", "N", -1),
+    "left_levels": Field("u8", "W"),
+    "left": Field("i4", "N"),
+    "right": Field("i4", "N"),
+    "leaf": Field("i4", "N"),
+    "weight": Field("f8", "N", 0.0, 1.0 + _TOLERANCE),
+    "root": Field("i4", "T", 0),
 }
-"""Type and length of the fields of `Trees`."""
-
-WEIGHT_TOLERANCE = 1e-6
-"""By how much the weights of two children may differ from their parent's."""
-
-
-def need_all(name: str, holds: np.ndarray, values: np.ndarray, expected: str) -> None:
-    """Raise ValueError that names the first entry for which the condition does not hold."""
-    if not holds.all():
-        at = tuple(int(i) for i in np.argwhere(~holds)[0])
-        where = ", ".join(map(str, at))
-        raise ValueError(f"{name}[{where}] is {values[at]}, expected {expected}")
-
-
-def check_array(name: str, array: np.ndarray, dtype: type, shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless an array has this type and this shape, and is contiguous."""
-    need(isinstance(array, np.ndarray), f"{name}: expected an array, got {type(array).__name__}")
-    need(array.dtype == np.dtype(dtype), f"{name}: expected {np.dtype(dtype)}, got {array.dtype}")
-    need(array.shape == shape, f"{name}: expected shape {shape}, got {array.shape}")
-    need(array.flags.c_contiguous, f"{name}: expected a C-contiguous array")
+"""The fields of `Trees`."""
 
 
 def check_trees(columns: Columns, trees: Trees, has_background: bool) -> None:
     """Check every array of the node table, under columns that were checked before."""
-    sizes = {"N": np.size(trees.feature), "T": np.size(trees.root), "W": np.size(trees.left_levels)}
-    for name, (dtype, size) in TREE_FIELDS.items():
-        check_array(f"trees.{name}", getattr(trees, name), dtype, (sizes[size],))
+    sizes = check_arrays("trees.", trees._asdict(), TREE_FIELDS)
     need(0 < sizes["N"] < 2**31 and sizes["T"] > 0, "trees: expected at least one node and one root")
 
     feature = trees.feature
-    need_all(
-        "trees.feature", (feature >= MIXED) & (feature < len(columns.slot)), feature, "a column's number, -1 or -2"
-    )
+    need_all("trees.feature", feature < len(columns.slot), feature, "a column's number, -1 or -2")
     is_leaf = feature == -1
-    _check_links(trees, is_leaf)
-    _check_leaf_numbers(trees, is_leaf)
+    check_links(trees, is_leaf)
     _check_splits(columns, trees)
     _check_weights(trees, is_leaf)
     need(
@@ -79,13 +58,14 @@ def check_trees(columns: Columns, trees: Trees, has_background: bool) -> None:
     )
 
 
-def _check_links(trees: Trees, is_leaf: np.ndarray) -> None:
+def check_links(trees: Any, is_leaf: np.ndarray) -> None:
+    """Check the fields left, right, root and leaf of any table of nodes."""
     n = len(is_leaf)
     number = np.arange(n)
     for name, child in (("left", trees.left), ("right", trees.right)):
         below = (child > number) & (child < n)
         need_all(f"trees.{name}", np.where(is_leaf, child == -1, below), child, "a later node, or -1 at a leaf")
-    need_all("trees.root", (trees.root >= 0) & (trees.root < n), trees.root, "a node's number")
+    need_all("trees.root", trees.root < n, trees.root, "a node's number")
     # children come after their parent, so there is no cycle; reached once each, the nodes form disjoint trees
     inner = ~is_leaf
     reached = np.bincount(np.concatenate([trees.left[inner], trees.right[inner], trees.root]), minlength=n)
@@ -97,15 +77,11 @@ def _check_links(trees: Trees, is_leaf: np.ndarray) -> None:
     end = np.append(trees.root[1:], n)[np.searchsorted(trees.root, number, side="right") - 1]
     for name, child in (("left", trees.left), ("right", trees.right)):
         need_all(f"trees.{name}", child < end, child, "a node of the same tree, whose nodes are side by side")
-
-
-def _check_leaf_numbers(trees: Trees, is_leaf: np.ndarray) -> None:
     n_leaves = int(is_leaf.sum())
     within = (trees.leaf >= 0) & (trees.leaf < n_leaves)
     need_all("trees.leaf", np.where(is_leaf, within, trees.leaf == -1), trees.leaf, "a leaf's number, or -1")
-    need(
-        (np.bincount(trees.leaf[is_leaf], minlength=n_leaves) == 1).all(), "trees.leaf: a leaf's number is there twice"
-    )
+    counts = np.bincount(trees.leaf[is_leaf], minlength=n_leaves)
+    need((counts == 1).all(), "trees.leaf: a leaf's number is there twice")
 
 
 def _check_splits(columns: Columns, trees: Trees) -> None:
@@ -113,7 +89,6 @@ def _check_splits(columns: Columns, trees: Trees) -> None:
     feature = np.where(is_split, trees.feature, 0)
     by_levels = is_split & (columns.is_categorical[feature] == 1)
     threshold = trees.threshold
-    need_all("trees.threshold", ~np.isnan(threshold), threshold, "a number")
     need_all("trees.threshold", (is_split & ~by_levels) | (threshold == 0), threshold, "0 where no number is split")
     first = trees.levels_at
     need_all("trees.levels_at", np.where(by_levels, first >= 0, first == -1), first, "-1 unless levels are split")
@@ -133,29 +108,26 @@ def _check_splits(columns: Columns, trees: Trees) -> None:
 
 def _check_weights(trees: Trees, is_leaf: np.ndarray) -> None:
     weight = trees.weight
-    need_all("trees.weight", (weight >= 0) & (weight <= 1 + WEIGHT_TOLERANCE), weight, "a share between 0 and 1")
     at_roots = weight[trees.root]
-    need_all("trees.weight of root", np.abs(at_roots - 1) <= WEIGHT_TOLERANCE, at_roots, "1")
+    need_all("trees.weight of root", np.abs(at_roots - 1) <= _TOLERANCE, at_roots, "1")
     node = np.flatnonzero(~is_leaf)
     parts = weight[trees.left[node]] + weight[trees.right[node]]
-    need_all(
-        "trees.weight of split", np.abs(weight[node] - parts) <= WEIGHT_TOLERANCE, parts, "the sum of its children's"
-    )
+    need_all("trees.weight of split", np.abs(weight[node] - parts) <= _TOLERANCE, parts, "the sum of its children's")
 
 
 # ---- Whether the level masses of columns of many levels are what `WideLevels` promises.
 
 WIDE_FIELDS = {
-    "share": (np.float64, ("G", "W")),
-    "share_row": (np.int32, ("L", "w")),
-    "scale": (np.float64, ("L", "w")),
-    "words": (np.uint64, ("B",)),
-    "set_at": (np.int32, ("L", "w")),
-    "own_start": (np.int64, ("L w + 1",)),
-    "own_level": (np.int32, ("E",)),
-    "own_mass": (np.float64, ("E",)),
+    "share": Field("f8", "G W", 0.0, FINITE[1]),
+    "share_row": Field("i4", "L w", 0),
+    "scale": Field("f8", "L w", 0.0, FINITE[1]),
+    "words": Field("u8", "B"),
+    "set_at": Field("i4", "L w", 0),
+    "own_start": Field("i8", "Lw+1", 0),
+    "own_level": Field("i4", "E", 0),
+    "own_mass": Field("f8", "E", 0.0, FINITE[1]),
 }
-"""Type and shape of the fields of `WideLevels` that are not derived from others."""
+"""The fields of `WideLevels` that are not derived from others."""
 
 _ROWS = 1024
 """Leaves whose masses are checked at a time, which bounds memory."""
@@ -165,21 +137,14 @@ def check_wide(columns: Columns, wide: WideLevels, n_rows: int) -> None:
     """Check every field for itself, so that kernels may read them."""
     where = layout(columns)
     w = len(where.slots)
-    for name in ("share", "words", "own_level"):
-        need(isinstance(getattr(wide, name), np.ndarray), f"leaves.wide.{name}: expected an array")
-    sizes = {"L": n_rows, "w": w, "W": int(where.start[-1]), "G": len(wide.share), "B": wide.words.size}
-    sizes |= {"E": wide.own_level.size, "L w + 1": n_rows * w + 1}
-    for name, (dtype, shape) in WIDE_FIELDS.items():
-        check_array(f"leaves.wide.{name}", getattr(wide, name), dtype, tuple(sizes[s] for s in shape))
+    sizes = {"L": n_rows, "w": w, "W": int(where.start[-1]), "Lw+1": n_rows * w + 1}
+    check_arrays("leaves.wide.", wide._asdict(), WIDE_FIELDS, **sizes)
     need(np.array_equal(wide.place, where.place), "leaves.wide.place does not agree with the columns")
     need(np.array_equal(wide.start, where.start), "leaves.wide.start does not agree with the columns")
-    for name in ("share", "scale", "own_mass"):
-        of = getattr(wide, name)
-        need_all(f"leaves.wide.{name}", np.isfinite(of) & (of >= 0), of, "a finite number of at least 0")
     number = wide.share_row
-    need_all("leaves.wide.share_row", (number >= 0) & (number < len(wide.share)), number, "a row of leaves.wide.share")
+    need_all("leaves.wide.share_row", number < len(wide.share), number, "a row of leaves.wide.share")
     size = np.diff(where.start).astype(np.int64)
-    fits = (wide.set_at >= 0) & (wide.set_at + words_of(size) <= len(wide.words))
+    fits = wide.set_at + words_of(size) <= len(wide.words)
     need_all("leaves.wide.set_at", fits, wide.set_at, "a set of levels within leaves.wide.words")
     beyond = (wide.words[wide.set_at + words_of(size) - 1] >> ((size - 1) % 64).astype(np.uint64)) >> np.uint64(1)
     need_all("leaves.wide.words of set", beyond == 0, beyond, "no bits beyond the column's levels")
@@ -190,10 +155,10 @@ def _check_lists(wide: WideLevels, size: np.ndarray, n_rows: int) -> None:
     """Each row's list of levels lies in the arrays, and rises."""
     start, level = wide.own_start, wide.own_level
     need(start[0] == 0 and start[-1] == len(level), "leaves.wide.own_start: expected 0 first, the lists' end last")
-    need_all("leaves.wide.own_start", (start >= 0) & (start <= len(level)), start, "a place in the lists")
+    need_all("leaves.wide.own_start", start <= len(level), start, "a place in the lists")
     need_all("leaves.wide.own_start", np.diff(start, prepend=0) >= 0, start, "a place not before the one before it")
     of = np.repeat(np.tile(size, n_rows), np.diff(start))
-    need_all("leaves.wide.own_level", (level >= 0) & (level < of), level, "a level of the column")
+    need_all("leaves.wide.own_level", level < of, level, "a level of the column")
     rises = np.diff(level, prepend=-1) > 0
     rises[start[:-1][start[:-1] < len(level)]] = True  # where a list begins
     need_all("leaves.wide.own_level", rises, level, "levels that rise within a list")
@@ -226,16 +191,13 @@ def _check_rows(wide: WideLevels, k: int, slot: int, rows: np.ndarray, allowed: 
             "expected 0 outside the leaf's box"
         )
     total = mass.sum(axis=1)
-    off = ~(np.abs(total - 1) <= 1e-6)
+    off = ~(np.abs(total - 1) <= _TOLERANCE)
     if off.any():
         row = int(np.argmax(off))
         raise ValueError(
             f"leaves.wide of categorical slot {slot}, row {rows[row]}: masses sum to {total[row]:.9g}, expected 1"
         )
 
-
-_TOLERANCE = 1e-6
-"""By how much a sum of weights or masses may differ from 1."""
 
 _MOST_CELLS = 2.0**52
 """Number of cells from 0 beyond which neighbouring cells are equal as floats."""
@@ -244,35 +206,35 @@ _LEAST_SCALE = 1e-100
 """Least scale of a density on a grid, in steps: squares of the ratio must not overflow."""
 
 LEAF_FIELDS = {
-    "tree": (np.int32, ("L",)),
-    "log_weight": (np.float64, ("L",)),
-    "family": (np.uint8, ("L", "p")),
-    "a": (np.float64, ("L", "p")),
-    "b": (np.float64, ("L", "p")),
-    "lo": (np.float64, ("L", "p")),
-    "hi": (np.float64, ("L", "p")),
-    "atom_mass": (np.float64, ("L", "A")),
-    "level_mass": (np.float64, ("L", "S'")),
-    "missing_rate": (np.float64, ("L", "d")),
+    "tree": Field("i4", "L"),
+    "log_weight": Field("f8", "L", -np.inf, _TOLERANCE),
+    "family": Field("u1", "L p"),
+    "a": Field("f8", "L p", *FINITE),
+    "b": Field("f8", "L p", *FINITE),
+    "lo": Field("f8", "L p", -np.inf),
+    "hi": Field("f8", "L p", -np.inf),
+    "atom_mass": Field("f8", "L A", 0.0),
+    "level_mass": Field("f8", "L S'", 0.0),
+    "missing_rate": Field("f8", "L d", 0.0, 1.0),
 }
-"""Type and shape of the fields of `Leaves` that are not derived from others."""
+"""The fields of `Leaves` that are not derived from others."""
 
 DERIVED_FIELDS = {
-    "log_norm": (np.float64, ("L", "p")),
-    "log_rest": (np.float64, ("L", "p")),
-    "log_level": (np.float64, ("L", "S'")),
+    "log_norm": Field("f8", "L p", *FINITE),  # the support has mass
+    "log_rest": Field("f8", "L p", -np.inf, _TOLERANCE),
+    "log_level": Field("f8", "L S'", -np.inf, _TOLERANCE),
 }
-"""Type and shape of the derived fields of `Leaves`."""
+"""The derived fields of `Leaves`."""
 
 PIECE_FIELDS = {
-    "family": (np.uint8, ("P", "1")),
-    "a": (np.float64, ("P", "1")),
-    "b": (np.float64, ("P", "1")),
-    "lo": (np.float64, ("P", "1")),
-    "hi": (np.float64, ("P", "1")),
-    "log_weight": (np.float64, ("P",)),
+    "family": Field("u1", "P 1"),
+    "a": Field("f8", "P 1", *FINITE),
+    "b": Field("f8", "P 1", *FINITE),
+    "lo": Field("f8", "P 1", -np.inf),
+    "hi": Field("f8", "P 1", -np.inf),
+    "log_weight": Field("f8", "P", -np.inf, _TOLERANCE),
 }
-"""Type and shape of the fields of `Pieces` that are not derived from others."""
+"""The fields of `Pieces` that are not derived from others."""
 
 
 def check_forest(schema: Schema, columns: Columns, trees: Trees, leaves: Leaves, has_background: bool) -> None:
@@ -296,13 +258,9 @@ def check_columns(schema: Schema, columns: Columns) -> None:
 def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, Any]) -> None:
     """Check the fields of `Leaves` that are not derived, under columns and trees that were checked before."""
     n_leaves = int((trees.feature == -1).sum())
-    sizes = _sizes(columns, n_leaves)
-    for name, (dtype, shape) in LEAF_FIELDS.items():
-        check_array(f"leaves.{name}", fields[name], dtype, tuple(sizes[s] for s in shape))
+    check_arrays("leaves.", fields, LEAF_FIELDS, L=n_leaves, **_sizes(columns))
     _check_trees_of_leaves(trees, fields["tree"])
-    log_weight = fields["log_weight"]
-    need_all("leaves.log_weight", log_weight <= _TOLERANCE, log_weight, "a logarithm of at most 1")
-    total = float(np.exp(log_weight).sum())
+    total = float(np.exp(fields["log_weight"]).sum())
     need(abs(total - 1) <= _TOLERANCE, f"leaves.log_weight: the weights sum to {total:.9g}, expected 1")
 
     check_wide(columns, fields["wide"], n_leaves)
@@ -313,30 +271,17 @@ def check_leaves(columns: Columns, trees: Trees, fields: Mapping[str, Any]) -> N
     _check_atoms(columns, fields["atom_mass"], lo, hi)
     _check_levels(columns, fields["level_mass"], allowed)
     check_wide_masses(columns, trees, fields["wide"])
-    rate = fields["missing_rate"]
-    need_all("leaves.missing_rate", (rate >= 0) & (rate <= 1), rate, "a share between 0 and 1")
 
 
 def check_derived(columns: Columns, leaves: Leaves) -> None:
     """Check the derived fields of `Leaves`: their shapes, and that no density has a norm that is 0 or not a number."""
-    sizes = _sizes(columns, len(leaves.log_weight))
-    for name, (dtype, shape) in DERIVED_FIELDS.items():
-        check_array(f"leaves.{name}", getattr(leaves, name), dtype, tuple(sizes[s] for s in shape))
-    need_all("leaves.log_norm", np.isfinite(leaves.log_norm), leaves.log_norm, "finite: the support has mass")
-    need_all("leaves.log_rest", leaves.log_rest <= _TOLERANCE, leaves.log_rest, "a logarithm of at most 1")
-    need_all("leaves.log_level", leaves.log_level <= _TOLERANCE, leaves.log_level, "a logarithm of at most 1")
-    norm = leaves.pieces.log_norm
-    need_all("leaves.pieces.log_norm", np.isfinite(norm), norm, "finite: the support has mass")
+    check_arrays("leaves.", leaves._asdict(), DERIVED_FIELDS, L=len(leaves.log_weight), **_sizes(columns))
+    check_arrays("leaves.pieces.", leaves.pieces._asdict(), {"log_norm": Field("f8", "P 1", *FINITE)})
 
 
-def _sizes(columns: Columns, n_leaves: int) -> dict[str, int]:
-    return {
-        "L": n_leaves,
-        "d": len(columns.slot),
-        "p": len(columns.step),
-        "A": len(columns.atom_value),
-        "S'": len(layout(columns).narrow),
-    }
+def _sizes(columns: Columns) -> dict[str, int]:
+    sizes = {"d": len(columns.slot), "p": len(columns.step), "A": len(columns.atom_value)}
+    return sizes | {"S'": len(layout(columns).narrow)}
 
 
 def _check_trees_of_leaves(trees: Trees, tree: np.ndarray) -> None:
@@ -384,10 +329,7 @@ def _check_supports(fields: Mapping[str, np.ndarray], lo: np.ndarray, hi: np.nda
 def _check_pieces(columns: Columns, fields: Mapping[str, Any]) -> None:
     """The pieces of a slot are disjoint, ascend from end to end of its support, and have weights that sum to 1."""
     pieces, family = fields["pieces"], fields["family"]
-    need(isinstance(pieces.log_weight, np.ndarray), "leaves.pieces.log_weight: expected an array")
-    n = pieces.log_weight.size
-    for name, (dtype, shape) in PIECE_FIELDS.items():
-        check_array(f"leaves.pieces.{name}", getattr(pieces, name), dtype, tuple({"P": n, "1": 1}[x] for x in shape))
+    n = check_arrays("leaves.pieces.", pieces._asdict(), PIECE_FIELDS)["P"]
     cut = family == PIECES
     first, count = fields["a"][cut], fields["b"][cut]
     whole = (first == np.rint(first)) & (count == np.rint(count))
@@ -398,11 +340,9 @@ def _check_pieces(columns: Columns, fields: Mapping[str, Any]) -> None:
     number = ranges(first, count)
     used = np.bincount(number, minlength=n)
     need_all("leaves.pieces", used == 1, used, "a piece of one leaf")
-    weight = pieces.log_weight
-    need_all("leaves.pieces.log_weight", weight <= _TOLERANCE, weight, "a logarithm of at most 1")
     owner = np.empty(n, np.int64)
     owner[number] = np.repeat(np.arange(len(first)), count)
-    total = np.bincount(owner, np.exp(weight), minlength=len(first))
+    total = np.bincount(owner, np.exp(pieces.log_weight), minlength=len(first))
     need_all("leaves.pieces.log_weight", np.abs(total - 1) <= _TOLERANCE, total, "weights that sum to 1")
     lo, hi = pieces.lo[:, 0], pieces.hi[:, 0]
     need_all("leaves.pieces.lo", lo < hi, lo, "a bound below leaves.pieces.hi")
@@ -423,11 +363,10 @@ def _check_pieces(columns: Columns, fields: Mapping[str, Any]) -> None:
 
 def _check_densities(table: str, step: np.ndarray, origin: np.ndarray, fields: Mapping[str, np.ndarray]) -> None:
     """Parameters of densities, in tables (n, p) of slots of these steps and origins (p,), but for slots in pieces."""
-    family, a, b, right = fields["family"], fields["a"], fields["b"], fields["hi"]
+    family, b, right = fields["family"], fields["b"], fields["hi"]
     need_all(f"{table}.family", (family < len(MODULES)) | (family == PIECES), family, "a known family")
     no_scale = np.isin(family, NO_SCALE) | (family == PIECES)
-    need_all(f"{table}.a", np.isfinite(a), a, "a finite number")
-    need_all(f"{table}.b", np.isfinite(b) & ((b > 0) | no_scale), b, "a finite scale above 0")
+    need_all(f"{table}.b", (b > 0) | no_scale, b, "a scale above 0")
     with np.errstate(over="ignore"):
         bounded = np.isfinite(right - fields["lo"])
     need_all(f"{table}.hi", bounded | ~np.isin(family, NO_SCALE), right, "a finite support of a uniform density")
@@ -449,7 +388,6 @@ def _check_densities(table: str, step: np.ndarray, origin: np.ndarray, fields: M
 
 
 def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
-    need_all("leaves.atom_mass", mass >= 0, mass, "a mass of at least 0")
     for s in np.flatnonzero(np.diff(columns.atom_start)).tolist():
         atoms = columns.atoms_of(s)
         total = mass[:, atoms].sum(axis=1)
@@ -462,13 +400,12 @@ def _check_atoms(columns: Columns, mass: np.ndarray, lo: np.ndarray, hi: np.ndar
 
 
 def _check_levels(columns: Columns, mass: np.ndarray, allowed: np.ndarray) -> None:
-    need_all("leaves.level_mass", mass >= 0, mass, "a mass of at least 0")
     need_all("leaves.level_mass", allowed | (mass == 0), mass, "0 outside the leaf's box")
     place = layout(columns).place
     for s in np.flatnonzero(place >= 0).tolist():
         total = mass[:, int(place[s]) : int(place[s]) + columns.n_levels(s)].sum(axis=1)
-        off = np.abs(total - 1) <= _TOLERANCE
-        need_all(f"leaves.level_mass of categorical slot {s}", off, total, "masses that sum to 1")
+        is_one = np.abs(total - 1) <= _TOLERANCE
+        need_all(f"leaves.level_mass of categorical slot {s}", is_one, total, "masses that sum to 1")
 
 
 # ---- To arrays, and from arrays.

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import first_at_least
+from .descent_kernels import cell_region, known_number
 from .leaves.family_kernels import log_mass
 from .leaves.slot_kernels import (
     cut_to_support,
@@ -17,7 +18,6 @@ from .leaves.slot_kernels import (
     region_log_mass,
     weighed_atom,
 )
-from .region_kernels import cell_region, known_number
 
 
 @kernel

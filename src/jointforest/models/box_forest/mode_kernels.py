@@ -9,12 +9,11 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.records import record
-from .descent_kernels import reachable
+from .descent_kernels import cell_region, in_region, reachable
 from .leaves.family_kernels import mode
 from .leaves.grid_kernels import cell_centre, centres_inside
 from .leaves.level_kernels import log_level
 from .leaves.slot_kernels import find_atom, has_atom, piece, piece_at, piece_numbers, value_log_density
-from .region_kernels import cell_region, in_region
 
 
 @kernel

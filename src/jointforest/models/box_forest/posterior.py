@@ -12,11 +12,10 @@ from ...runtime.records import record
 from ...runtime.threads import chunks, map_ordered
 from .descent_kernels import routed_rows
 from .leaves.levels import mixed_level_masses
-from .posterior_kernels import leaf_moments, level_sums, posterior_rows, row_scratch
+from .posterior_kernels import leaf_moments, level_sums, posterior_rows, row_scratch, weigh_trees, with_routed
 from .sampling_kernels import Draws, complete_rows, draw_rows, draw_scratch, impute_rows
 from .structure import Forest
 from .structure_kernels import MIXED
-from .tree_weight_kernels import weigh_trees, with_routed
 
 _ENTRIES = 2_000_000
 """Most pairs of a row and a leaf in a chunk: some 50 MB."""
@@ -309,11 +308,11 @@ _DRAW_ROWS = 128
 
 
 def sample(forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False) -> np.ndarray:
-    """The draws of `sample_and_weigh`."""
-    return sample_and_weigh(forest, evidence, m, seed, missing)[0]
+    """The draws of `weighed_draws`."""
+    return weighed_draws(forest, evidence, m, seed, missing)[0]
 
 
-def sample_and_weigh(
+def weighed_draws(
     forest: Forest, evidence: Evidence, m: int, seed: int, missing: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """m rows for each row of evidence (n * m, d), and background weights (n,): a leaf, then its columns."""
@@ -336,7 +335,7 @@ def sample_and_weigh(
     return out, share
 
 
-def completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
+def leaf_completions(forest: Forest, evidence: Evidence, count: np.ndarray, seed: int) -> np.ndarray:
     """count (n,) rows for each row of evidence, contiguous, from random streams that all rows share."""
     # The leaves of a row are drawn by systematic sampling, with an offset that all rows share.
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import chandrupatla
+from .descent_kernels import cell_region, known_number
 from .leaves.slot_kernels import cell_end, find_atom, line_cdf, slot_cdf
 from .leaves.table import UNIFORM
 from .posterior_kernels import RowMixture, mixed_cdf, mixed_moments, row_mixture
-from .region_kernels import cell_region, known_number
 
 _SAMPLE = 256
 """Leaves in the sample that shows where the quantiles of many leaves may be."""

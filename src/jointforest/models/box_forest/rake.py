@@ -95,7 +95,7 @@ def _far_columns(forest: Forest, X: np.ndarray) -> dict[int, Raked]:
 def _tilted_forest(forest: Forest, raked: dict[int, Raked]) -> Forest:
     """The forest times factors of these columns; the background keeps its weight."""
     factors = _fitted_factors(np.exp(forest.leaves.log_weight), raked)
-    tilted = condition(forest, _evidence(forest, raked, factors), seen=False, within=WITHIN)
+    tilted = condition(forest, _soft_evidence(forest, raked, factors), seen=False, within=WITHIN)
     if not tilted.has_background:
         return tilted
     is_back = np.arange(-len(tilted.leaves.log_weight), 0) >= -tilted.n_background
@@ -124,7 +124,7 @@ def _level_bins(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> R
 def _column_bins(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> Raked | None:
     """Bins of one column of numbers, as few as do; None where its CDF is close enough."""
     values = np.sort(x)
-    bins = bins_between(forest, j, _places(forest, j, values))
+    bins = bins_between(forest, j, _compared_points(forest, j, values))
     wanted = np.searchsorted(values, bins.hi, side="right") / len(values)
     mass = _mass_in_leaves(forest, j, post.leaf, bins)
     have = np.cumsum(np.exp(post.log_weight) @ mass)
@@ -137,7 +137,7 @@ def _column_bins(forest: Forest, post: LeafPosterior, j: int, x: np.ndarray) -> 
     return Raked(bins, np.diff(wanted[ends], prepend=0.0), mass, distance)
 
 
-def _places(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
+def _compared_points(forest: Forest, j: int, values: np.ndarray) -> np.ndarray:
     """Where CDFs are held against each other: quantiles of sorted values (n,), atoms and places just below them."""
     slot = forest.columns.slot[j]
     atoms = forest.columns.atom_value[forest.columns.atoms_of(slot)]
@@ -197,7 +197,7 @@ def _fitted_factors(weight: np.ndarray, columns: dict[int, Raked]) -> dict[int, 
     return factors
 
 
-def _evidence(forest: Forest, columns: dict[int, Raked], factors: dict[int, np.ndarray]) -> Evidence:
+def _soft_evidence(forest: Forest, columns: dict[int, Raked], factors: dict[int, np.ndarray]) -> Evidence:
     """One row of soft evidence whose likelihoods are the factors."""
     d = len(forest.columns.slot)
     region = np.full((1, d), -1, np.int32)

@@ -11,9 +11,9 @@ from ...runtime.compile import entry, kernel
 from ...runtime.numeric_kernels import first_at_least
 from ...runtime.random_kernels import start_stream, uniform
 from ...runtime.records import record
+from .descent_kernels import cell_region
 from .leaves.slot_kernels import level_draw, slot_draw, slot_mean_variance
 from .posterior_kernels import mixed_levels, row_mixture
-from .region_kernels import cell_region
 
 
 @kernel

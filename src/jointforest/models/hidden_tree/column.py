@@ -101,7 +101,7 @@ def groups(scale: Scale, known: CodeEvidence) -> Iterator[tuple[np.ndarray, Scal
         yield np.flatnonzero(known.code == K + 1 + r), region
 
 
-def answers(
+def column_answers(
     hidden: HiddenTrees, evidence: Evidence, j: int, question: Question, kept: KeptRows | None = None
 ) -> np.ndarray:
     """The answers to a question about column j given each of n rows of evidence, (n, q); NaN where impossible."""

@@ -14,6 +14,7 @@ import numpy as np
 from ...data.discretization.check import check_scale
 from ...data.discretization.discretizer import Scale
 from ...data.schema import Schema, kernel_columns
+from ...runtime.arrays import Field, check_arrays
 from ...runtime.parameters import need
 from ..box_forest.files import TREE_FIELDS, check_trees
 from ..box_forest.structure import Trees
@@ -34,7 +35,8 @@ def check_hidden(hidden: HiddenTrees) -> None:
     check_tree_weights(hidden.log_weight, len(hidden.trees), "hidden trees")
     for t, tree in enumerate(hidden.trees):
         what = f"hidden tree {t}"
-        _check_shape(tree, len(columns), what)
+        check_arrays(f"{what}: ", vars(tree), _OF_NODES)
+        _check_shape(tree.column, tree.parent, len(columns), what)
         _check_tables(tree, [scale.n_codes for scale in hidden.scales], what)
         for j, scale in enumerate(hidden.scales):
             if tree.emission[tree.node[j]][:, np.isneginf(scale.log_code)].any():
@@ -47,9 +49,8 @@ def check_hidden(hidden: HiddenTrees) -> None:
 def _check_leaves(grown: Grown, n: int) -> None:
     """Each hidden tree has a leaf of its own, rising."""
     leaf, n_leaves = grown.leaf, int((grown.trees.leaf >= 0).sum())
-    if not isinstance(leaf, np.ndarray) or leaf.dtype != np.int32 or leaf.shape != (n,):
-        raise ValueError(f"hidden trees: the leaves that they stand in must be int32, {n} of them")
-    if (np.diff(leaf, prepend=np.int32(-1)) <= 0).any() or leaf[-1] >= n_leaves:
+    check_arrays("hidden trees: ", {"stands_in": leaf}, {"stands_in": Field("i4", "n", 0)}, n=n)
+    if (np.diff(leaf) <= 0).any() or leaf[-1] >= n_leaves:
         raise ValueError(f"hidden trees: the leaves that they stand in must rise, from 0 to {n_leaves - 1}")
     if grown.has_background and leaf[-1] != n_leaves - 1:
         raise ValueError("hidden trees: the last one must stand in the background")
@@ -57,19 +58,12 @@ def _check_leaves(grown: Grown, n: int) -> None:
 
 def check_tree_weights(log_weight: np.ndarray, n: int, what: str) -> None:
     """Raise ValueError unless there are n logarithms of weights that sum to 1."""
-    if not isinstance(log_weight, np.ndarray) or log_weight.dtype != np.float64 or log_weight.shape != (n,) or n < 1:
-        raise ValueError(f"{what}: log_weight must be float64 of shape ({n},), one at least")
-    if np.isnan(log_weight).any() or (log_weight > 1e-9).any() or abs(np.exp(log_weight).sum() - 1.0) > 1e-6:
-        raise ValueError(f"{what}: weights must sum to 1")
+    check_arrays(f"{what}: ", {"log_weight": log_weight}, {"log_weight": Field("f8", "n", -np.inf, 1e-9)}, n=n)
+    need(abs(np.exp(log_weight).sum() - 1.0) <= 1e-6, f"{what}: weights must sum to 1")
 
 
-def _check_shape(tree: TreeTables, d: int, what: str) -> None:
+def _check_shape(column: np.ndarray, parent: np.ndarray, d: int, what: str) -> None:
     """Parents before their children, each column once."""
-    for name in ("column", "parent"):
-        array = getattr(tree, name)
-        if not isinstance(array, np.ndarray) or array.dtype != np.int32 or array.shape != (len(tree.parent),):
-            raise ValueError(f"{what}: {name} must be int32, one a node")
-    parent, column = tree.parent, tree.column
     need(len(parent) > 0 and parent[0] == -1, f"{what}: node 0 must be the root, with parent -1")
     if np.any(parent[1:] < 0) or np.any(parent[1:] >= np.arange(1, len(parent))):
         raise ValueError(f"{what}: parents must come before their children, and there is one root")
@@ -100,8 +94,8 @@ def _check_tables(tree: TreeTables, n_codes: list[int], what: str) -> None:
             if blank.shape != (states,) or blank.dtype != dtype or not ((blank >= 0.0) & (blank <= 1.0)).all():
                 raise ValueError(f"{what}, node {k}: blank must be {states} shares from 0 to 1, {dtype}")
     at = tree.missing_at
-    if at.dtype != np.int32 or at.shape not in ((0,), (m,)) or (at < 0).any() or (at >= m).any():
-        raise ValueError(f"{what}: missing_at must be empty, or name a node from 0 to {m - 1} for each node, int32")
+    if len(at) not in (0, m) or (at >= m).any():
+        raise ValueError(f"{what}: missing_at must be empty, or name a node from 0 to {m - 1} for each node")
 
 
 def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, what: str) -> None:
@@ -113,11 +107,12 @@ def _check_shares(table: np.ndarray, shape: tuple[int, int], dtype: np.dtype, wh
 
 
 _SEGMENTS = {"lo": "f8", "hi": "f8", "rate": "f8", "code": "i4", "log_mass": "f8"}
-_OF_ALL = {"log_weight": "f8", "scales.n_codes": "i4", "scales.n_segments": "i4"}
-_OF_TREE = {"column": "i4", "parent": "i4", "n_states": "i4", "transition": "f", "emission": "f or codes", "blank": "f",
-            "missing_at": "i4"}  # fmt: skip
-_TYPES = {"f": ("f4", "f8"), "f or codes": ("f4", "f8", "i4")}
-_OF_ALL |= {f"scales.{name}": kind for name, kind in _SEGMENTS.items()}
+_OF_ALL = {"log_weight": Field("f8", "n"), "scales.n_codes": Field("i4", "d", 1)}
+_OF_ALL |= {"scales.n_segments": Field("i4", "d", 1)}
+_OF_ALL |= {f"scales.{name}": Field(kind, "segments") for name, kind in _SEGMENTS.items()}
+_OF_NODES = {"column": Field("i4", "m", -1), "parent": Field("i4", "m", -1), "missing_at": Field("i4", "at", 0)}
+_OF_TREE = _OF_NODES | {"n_states": Field("i4", "m", 1), "transition": Field("f4 f8", "entries"),
+                        "emission": Field("f4 f8 i4", "codes"), "blank": Field("f4 f8", "shares")}  # fmt: skip
 _OF_GROWN = frozenset({f"grown.{name}" for name in TREE_FIELDS} | {"grown.stands_in"})
 
 
@@ -163,14 +158,8 @@ def hidden_to_arrays(hidden: HiddenTrees) -> tuple[dict[str, Any], dict[str, np.
 
 def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> HiddenTrees:
     """The hidden trees, every field checked; a ValueError if one is not as it must be."""
-    for name, array in arrays.items():
-        if name in _OF_GROWN:
-            continue  # `check_hidden` checks them
-        kind = _OF_ALL.get(name) or _OF_TREE[name.split(".", 1)[1]]
-        allowed = _TYPES.get(kind, (kind,))
-        if array.ndim != 1 or array.dtype not in [np.dtype(one) for one in allowed]:
-            raise ValueError(f"{name}: expected one axis and the type {' or '.join(allowed)}")
-    scales = _scales(schema, {name: arrays[name] for name in _OF_ALL})
+    check_arrays("", arrays, _OF_ALL, d=len(schema.columns))
+    scales = _scales(schema, arrays)
     made: dict[tuple[int, bytes], np.ndarray] = {}
     trees = [
         _tree_of_arrays(
@@ -188,9 +177,7 @@ def hidden_from_arrays(schema: Schema, about: dict[str, Any], arrays: dict[str, 
 
 
 def _scales(schema: Schema, arrays: dict[str, np.ndarray]) -> tuple[Scale, ...]:
-    d, n_codes, size = len(schema.columns), arrays["scales.n_codes"], arrays["scales.n_segments"]
-    if len(n_codes) != d or len(size) != d or (n_codes < 1).any() or (size < 1).any():
-        raise ValueError(f"scales: n_codes and n_segments must be {d} numbers, at least 1")
+    n_codes, size = arrays["scales.n_codes"], arrays["scales.n_segments"]
     pieces = {name: _cut(arrays[f"scales.{name}"], size.tolist(), f"scales.{name}") for name in _SEGMENTS}
     return tuple(
         Scale(
@@ -207,14 +194,9 @@ def _tree_of_arrays(
     arrays: dict[str, np.ndarray], n_codes: list[int], what: str, made: dict[tuple[int, bytes], np.ndarray]
 ) -> TreeTables:
     """One tree; tables that pick codes are taken from those ``made`` for other trees, where these have them."""
+    check_arrays(f"{what}: ", arrays, _OF_TREE)
     column, parent, H = arrays["column"], arrays["parent"], arrays["n_states"].tolist()
-    m = len(H)
-    if m == 0 or len(column) != m or len(parent) != m or min(H) < 1:
-        raise ValueError(f"{what}: column, parent and n_states must have an entry a node, n_states at least 1")
-    if (column < -1).any() or (column >= len(n_codes)).any():
-        raise ValueError(f"{what}: column must be from -1 to {len(n_codes) - 1}")
-    if parent[0] != -1 or (parent[1:] < 0).any() or (parent[1:] >= np.arange(1, m)).any():
-        raise ValueError(f"{what}: parents must come before their children, and there is one root")
+    _check_shape(column, parent, len(n_codes), what)
     above = [1] + [H[k] for k in parent[1:].tolist()]
     codes = [n_codes[j] if j >= 0 else 0 for j in column.tolist()]
     transition = _tables(arrays["transition"], above, H, f"{what}: transition")

@@ -26,7 +26,7 @@ from .hinge import LinkedSum
 from .linked import LinkedRows
 from .messages import code_evidence, is_far
 from .modes import hidden_modes
-from .posterior import KeptRows, codes_by_tree, leaf_sums, log_density, log_density_without, tree_log_density
+from .posterior import KeptRows, codes_by_tree, log_density, log_density_without, sums_over_trees, tree_log_density
 
 _ENTRIES_PER_LEAF = 400
 """Entries of transition tables that take as long as one leaf of a forest."""
@@ -172,7 +172,7 @@ class HiddenTreePosterior(PosteriorState):
     def _answers(self, j: int, ask: Callable[..., column.Question], *about: np.ndarray) -> np.ndarray:
         """The answers to a question about column j, at some points or levels or at none, (n, q)."""
         question = ask(self.hidden.schema.columns[j], *(np.asarray(x, dtype=np.float64) for x in about))
-        return column.answers(self.hidden, self.evidence, j, question, self.kept)
+        return column.column_answers(self.hidden, self.evidence, j, question, self.kept)
 
     def level_probabilities(self, j: int) -> np.ndarray:
         return self._answers(j, column.level_probabilities)
@@ -317,7 +317,7 @@ class ChowLiuTrees(BoxTrees):
 
     def tree_log_density(self, evidence: Evidence) -> np.ndarray:
         first = np.searchsorted(self.tree[self.grown.leaf], np.arange(len(self.trees.root)))
-        return leaf_sums(self.hidden, evidence, first) + evidence.log_penalty[:, None]
+        return sums_over_trees(self.hidden, evidence, first) + evidence.log_penalty[:, None]
 
     def met_leaves(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         log_weight = tree_log_density(self.hidden, evidence)[0]

@@ -214,7 +214,9 @@ def _total_pieces(one: LinkedSum) -> TotalPieces:
     return TotalPieces(one.first + edges[some], one.first + edges[some + 1], one.likelihood[edges[some]])
 
 
-def runs_of(hidden: HiddenTrees, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]) -> list[CodeRuns | None]:
+def coded_runs(
+    hidden: HiddenTrees, sums: Sequence[LinkedSum], parts: Sequence[tuple[Part, ...]]
+) -> list[CodeRuns | None]:
     """Runs of the rows whose sum is taken by codes, None of others; equal rows share them."""
     made: dict[tuple[Any, ...], CodeRuns] = {}
     found: list[CodeRuns | None] = []

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.evidence import Evidence
-from ...runtime.arrays import divided
-from ...runtime.memory import at_once
+from ...runtime.arrays import at_once, divided
 from ...runtime.threads import chunks, map_ordered, of_finite, one_blas_thread
 from . import hinge
 from .hidden_trees import HiddenTrees, TreeTables
@@ -90,7 +89,7 @@ class LinkedRows(KeptRows):
             for at in range(b - a):
                 low, high = (ends[a + at : a + at + 2] - ends[a]).tolist()
                 is_few = len(asked[low].columns) == 2 and high - low <= _MOST_ASKED
-                runs = hinge.runs_of(self._hidden, asked[low:high], parts[low:high]) if is_few else []
+                runs = hinge.coded_runs(self._hidden, asked[low:high], parts[low:high]) if is_few else []
                 for t, possible, tree in batch.trees:
                     for k in np.flatnonzero(possible == at).tolist():
                         p = tree.probabilities(k, asked[low:high], runs)
@@ -202,7 +201,7 @@ class _Batch:
         self.trees: list[tuple[int, np.ndarray, _TreeRows]] = []
         self.log_base = np.sum([of.log_base for of in known], axis=0)
         parts = hinge.parts_of(hidden, sums)
-        self.runs = hinge.runs_of(hidden, sums, parts)
+        self.runs = hinge.coded_runs(hidden, sums, parts)
         for t, (tree, possible) in enumerate(zip(hidden.trees, possible_rows(hidden, known), strict=True)):
             rows = np.arange(n)[possible]
             if len(rows):

@@ -100,7 +100,7 @@ def tree_log_density(hidden: HiddenTrees, evidence: Evidence) -> np.ndarray:
     return of_batches(hidden, code_evidence(hidden, evidence), partial(_log_joint, hidden))
 
 
-def leaf_sums(hidden: HiddenTrees, evidence: Evidence, first: np.ndarray) -> np.ndarray:
+def sums_over_trees(hidden: HiddenTrees, evidence: Evidence, first: np.ndarray) -> np.ndarray:
     """`tree_log_density` summed over runs of trees that begin with those of numbers ``first`` (m,): (n, m)."""
 
     def read(known: list[CodeEvidence]) -> np.ndarray:

@@ -212,7 +212,7 @@ def completions(hidden: HiddenTrees, evidence: Evidence, count: np.ndarray, seed
     return out
 
 
-def completed(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray) -> np.ndarray:
+def completed_rows(hidden: HiddenTrees, evidence: Evidence, keys: np.ndarray) -> np.ndarray:
     """One draw for each row of evidence, (n, d), from numbers that its key, uint64 (n,), determines."""
     known = code_evidence(hidden, evidence)
     n, d = evidence.value.shape

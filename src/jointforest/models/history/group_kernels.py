@@ -6,7 +6,7 @@ Hypotheses are sorted through each tree together: what they share is examined on
 import numpy as np
 
 from ...runtime.compile import kernel
-from .cell_kernels import by_leaves, find_classes, is_alike, target_of
+from .cell_kernels import by_leaves, cell_target, find_classes, is_alike
 from .contexts import CHANGED, EXPECTED, FROM_EXPECTED, FROM_USUAL, HEAD, LENGTH, N_KINDS, NOW, REMAINING
 from .memory_kernels import UNBINNED, context, note_expected
 
@@ -44,7 +44,7 @@ def find_groups(conditionals, layout, scratch, state, n, j, row):
         for h in range(n):
             if has_ended(layout, state, h, row):
                 scratch.group[0, h] = -1
-            elif target_of(layout, state, h, j, row) == target:
+            elif cell_target(layout, state, h, j, row) == target:
                 scratch.order[having] = h
                 having += 1
         if having > 0:
@@ -64,7 +64,7 @@ def find_groups_in_order(conditionals, layout, scratch, state, n, j, row):
         return 0
     for h in range(begin, n):
         begins[h] = 0
-    target = target_of(layout, state, begin, j, row)
+    target = cell_target(layout, state, begin, j, row)
     first = conditionals.tree_start[target]
     n_trees = conditionals.tree_start[target + 1] - first
     for t in range(n_trees):

@@ -9,8 +9,20 @@ import math
 
 from ...runtime.compile import entry, kernel
 from ...runtime.random_kernels import start_stream, uniform
-from .base_kernels import cell_share, cells_within, change_of, origin_of, range_factor, share_in_range, value_inside
-from .cell_kernels import FLOOR, bin_of, distribution, target_of, total_of
+from .cell_kernels import (
+    FLOOR,
+    bin_of,
+    cell_share,
+    cell_target,
+    cells_within,
+    change_of,
+    distribution,
+    origin_of,
+    range_factor,
+    share_in_range,
+    total_of,
+    value_inside,
+)
 from .columns import PRESENT
 from .group_kernels import ALL_BUT_LENGTH, NOTHING, PAST, find_groups, has_ended
 from .memory_kernels import M_PREVIOUS, forget, move_past, remember
@@ -328,7 +340,7 @@ def look_ahead(layout, scratch, state, n, j, row):
     for h in range(n):
         if scratch.group[0, h] < 0:
             continue
-        is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+        is_change = cell_target(layout, state, h, j, row) >= layout.n_head + d
         n_codes = layout.change_start[k + 1] - layout.change_start[k] + 1 if is_change else layout.n_codes[j]
         before = state.value[state.past[h], j] if is_change else 0.0
         scratch.factor[h, 0] = 1.0
@@ -359,7 +371,7 @@ def keep_values(layout, scratch, state, n, j, row, n_codes, cap):
     kept, _ = keep_candidates(scratch, state, n, n_codes, cap, True)
     for i in range(kept):
         h = scratch.parent[i]
-        is_change = target_of(layout, state, h, j, row) >= layout.n_head + layout.n_codes.shape[0]
+        is_change = cell_target(layout, state, h, j, row) >= layout.n_head + layout.n_codes.shape[0]
         u = uniform(scratch.random)
         scratch.kept_value[i] = drawn_value(layout, state, h, j, scratch.code[i], is_change, u)
     return kept, False
@@ -372,7 +384,7 @@ def keep_cells(layout, scratch, state, n, j, row, n_codes, cap):
     for h in range(n):
         total += state.weight[h] * mass_of(scratch, h, n_codes)
     for h in range(n):
-        is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+        is_change = cell_target(layout, state, h, j, row) >= layout.n_head + d
         before = state.value[state.past[h], j] if is_change else 0.0
         for c in range(codes_of_group(scratch, h, n_codes)):
             weight = candidate(scratch, state, h, c)
@@ -419,7 +431,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
         if scratch.group[0, h] >= 0:
             scratch.kept[scratch.group[0, h]] += state.weight[h]
     for g in range(n_groups):
-        n_codes = conditionals.target_codes[target_of(layout, state, scratch.group[1, g], j, row)]
+        n_codes = conditionals.target_codes[cell_target(layout, state, scratch.group[1, g], j, row)]
         for c in range(n_codes, widest):
             scratch.share[g, c] = 0.0
         weigh_group(scratch, g, widest, scratch.kept[g] if is_value else 0.0, mode, marginal)
@@ -435,7 +447,7 @@ def split_cell(conditionals, layout, task, scratch, state, other, n, j, row, mod
         other.weight[k] = scratch.kept[k]
         if scratch.next_known[1] > 0.0 and scratch.group[0, h] >= 0:
             other.ahead[k, j] = scratch.factor[h, scratch.code[k]]
-        is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+        is_change = cell_target(layout, state, h, j, row) >= layout.n_head + d
         take_code(layout, other, k, j, scratch.code[k], is_change, x)
         other.stay[k, j] *= repeat_of(layout, state, h, j, scratch.code[k])
         note_kept(scratch, event, k, other.now[k, j], x)
@@ -459,7 +471,7 @@ def meet_cell(conditionals, layout, histories, scratch, state, n, r, j, row):
         if k >= 0 and code > 0:
             x, before = histories.value[r, k], 0.0
             state.next_value[h, j] = x
-            is_change = target_of(layout, state, h, j, row) >= layout.n_head + d
+            is_change = cell_target(layout, state, h, j, row) >= layout.n_head + d
             if is_change:
                 before, code = state.value[state.past[h], j], histories.change[r, k]
                 if scratch.differs[j]:

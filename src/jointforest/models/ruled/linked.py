@@ -11,11 +11,10 @@ import numpy as np
 from ...data.evidence import Evidence, build
 from ...data.meaning import log_likelihoods
 from ...data.schema import Column, snapped
-from ...runtime.memory import at_once
+from ...runtime.arrays import at_once
 from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
 from ..hidden_tree.hinge import LinkedSum
-from .cells import CoordinateCells
-from .coordinates import Coordinates, Term
+from .coordinates import CoordinateCells, Coordinates, Term
 
 _MOST_PLACES = 1 << 16
 """Most steps of the lattice in a part."""

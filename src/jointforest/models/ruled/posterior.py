@@ -14,8 +14,7 @@ from ...runtime.warnings import warn_of_draws
 from ..base import Distribution, PosteriorState, of_known
 from ..hidden_tree.hidden_tree import LinkedPosterior
 from ..points import Points, SumDistribution, inverted
-from .cells import CoordinateCells, levels_region
-from .coordinates import Coordinates, Term
+from .coordinates import CoordinateCells, Coordinates, Term, levels_region
 from .linked import Linker
 from .sums import distribution_of_sum, grouped
 from .translate import TAIL, CoordinateRows, spread_out

@@ -18,8 +18,7 @@ from ..base import Distribution, PosteriorState
 from ..hidden_tree.column import HiddenState
 from ..hidden_tree.hidden_tree import HiddenTree, LinkedPosterior
 from ..mixture import Mixture
-from .cells import CoordinateCells
-from .coordinates import NEVER, Coordinates
+from .coordinates import NEVER, CoordinateCells, Coordinates
 from .files import ruled_to_arrays
 from .linked import Linker
 from .posterior import GroupedPosterior, RuledPosterior
@@ -125,10 +124,12 @@ class RuledDistribution(Distribution):
         share = [self.share_beyond[j] for j in np.array(made)[is_open].tolist()]
         names = [self.schema.names[j] for j in np.array(made)[is_open].tolist()]
         warned = self.coordinates.warned
-        told = [(name, x) for name, x in zip(names, share, strict=True) if x > _TOLD_SHARE and name not in warned]
-        if told:
-            warned.update(name for name, _ in told)
-            shares = ", ".join(f"{name!r} of {x:.1%}" for name, x in told)
+        lost_columns = [
+            (name, x) for name, x in zip(names, share, strict=True) if x > _TOLD_SHARE and name not in warned
+        ]
+        if lost_columns:
+            warned.update(name for name, _ in lost_columns)
+            shares = ", ".join(f"{name!r} of {x:.1%}" for name, x in lost_columns)
             warn(
                 EstimatedAnswerWarning(
                     f"some rows of the joint have values that lie beyond those of the table ({shares} of all rows), as "

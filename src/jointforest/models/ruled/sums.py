@@ -9,8 +9,7 @@ import numpy as np
 from ...data.schema import Column, snapped
 from ..base import Distribution, PosteriorState
 from ..points import Points, SumDistribution, inverted
-from .cells import CoordinateCells
-from .coordinates import Coordinates, Term
+from .coordinates import CoordinateCells, Coordinates, Term
 from .translate import supports
 
 _MOST_ROWS = 1 << 17
@@ -104,7 +103,7 @@ def distribution_of_sum(
         grid = grids[t]
         if grid is None or len(grid) * len(cells.owner) > _MOST_ROWS:
             return _drawn(coordinates, inner, j, cells, log_weight)
-        cells, log_weight = _spread_out(inner, cells, terms[t].at, grid)
+        cells, log_weight = _with_grid_values(inner, cells, terms[t].at, grid)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     values = [term.coefficient * term.values(cells.value) for t, term in enumerate(terms) if t not in open_[-1:]]
@@ -127,7 +126,7 @@ def _support(state: PosteriorState, column: Column, at: int) -> np.ndarray | Non
     return values if len(values) else None
 
 
-def _spread_out(
+def _with_grid_values(
     inner: Distribution, cells: CoordinateCells, at: int, grid: np.ndarray
 ) -> tuple[CoordinateCells, np.ndarray]:
     """Rows with each value of a grid for a coordinate, and their weights, without those of next to no weight."""

@@ -20,8 +20,7 @@ from ...runtime.arrays import ranges
 from ...runtime.threads import chunks
 from ..base import Distribution, PosteriorState
 from ..hidden_tree.hinge import LinkedSum
-from .cells import CoordinateCells
-from .coordinates import Coordinates
+from .coordinates import CoordinateCells, Coordinates
 from .linked import Linker
 
 _MOST_ROWS = 1 << 14

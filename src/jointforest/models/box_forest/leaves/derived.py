@@ -6,8 +6,8 @@ import numpy as np
 
 from ....data.schema import Columns
 from ....runtime.threads import chunks, map_ordered
-from .derived_kernels import derive, derive_pieces
 from .levels import layout, no_wide
+from .slot_kernels import derive, derive_pieces
 from .table import Leaves, ParameterTables, Pieces, no_pieces
 
 _CHUNK = 4096

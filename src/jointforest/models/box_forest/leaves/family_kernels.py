@@ -147,7 +147,7 @@ def draw(d, u, v, state):
 
 
 @kernel
-def _differences(d, z):
+def _central_differences(d, z):
     """`derivatives`, by central differences; the fourth and higher ones as 0."""
     x, h = d.a + d.b * z, d.b * _STEP
     log_f = log_pdf_inside(d, x)
@@ -159,7 +159,7 @@ def _differences(d, z):
     return log_f + math.log(d.b) + d.log_norm, d1, d2, d3, 0.0, 0.0, 0.0
 
 
-derivatives = by_family("derivatives", _differences)
+derivatives = by_family("derivatives", _central_differences)
 """Log density of the standard parent at z, and its first to sixth derivative over the density."""
 
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ensembles.evaluate_kernels import row_goes_left
-from ...runtime.compile import entry
-from ...runtime.records import record
+from ..ensembles.evaluate_kernels import row_goes_left
+from ..runtime.compile import entry
+from ..runtime.records import record
 
 
 @record

@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.cells import absent
-from ...ensembles.evaluate import apply_link, leaves
-from ...ensembles.table import Ensemble
-from ...models.box_forest.posterior import chunk_posterior, row_chunks
-from ...models.box_forest.structure import leaf_nodes
-from ...runtime.arrays import divided
-from ...runtime.parameters import check, check_number
-from ...runtime.threads import map_ordered
-from ..expectation.cell_kernels import complete_stratified
-from ..expectation.component_kernels import STRIDE
-from ..expectation.expectation import (
+from ..data.cells import absent
+from ..ensembles.evaluate import apply_link, leaves
+from ..ensembles.table import Ensemble
+from ..models.box_forest.posterior import chunk_posterior, row_chunks
+from ..models.box_forest.structure import leaf_nodes
+from ..runtime.arrays import divided
+from ..runtime.parameters import check, check_number
+from ..runtime.threads import map_ordered
+from .expectation.cell_kernels import complete_stratified
+from .expectation.component_kernels import STRIDE
+from .expectation.descent_kernels import leaf_pair_rows
+from .expectation.expectation import (
     MatchedRows,
     PairSums,
     cell_scratch,
@@ -27,8 +28,7 @@ from ..expectation.expectation import (
     leaf_probability,
     take_matched,
 )
-from ..expectation.match import MatchedEnsemble, filled
-from ..expectation.pair_kernels import leaf_pair_rows
+from .expectation.match import MatchedEnsemble, filled
 from .refit_kernels import cell_leaves, curvature, means_above, pair_leaves
 
 # ---- Conjugate gradients, for equations whose matrix is known by its products alone.

@@ -1,17 +1,80 @@
-"""Small pictures as SVG elements: bars of shares, histograms, steps of a waterfall.
-
-Colours are attributes, so no styles are needed. Pictures can be read on white and on black.
-"""
+"""Static HTML and SVG of notebook views, with numbers as people read them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
-from .format import percent
+GROUPED = 1e4
+"""The numbers of a column whose greatest is below this, such as years, are written without commas."""
+_FAR = 1e9
+"""From here on numbers are written with a power of ten."""
+MINUS = "−"
+
+
+def percent(share: float | None) -> str:
+    """A proportion as per cent with one decimal; a value other than 0 or 1 never looks like 0 % or 100 %."""
+    if share is None or math.isnan(share):
+        return "–"
+    if share in (0.0, 1.0):
+        return "100%" if share else "0%"
+    if 0.0 < share < 0.0005:
+        return "<0.1%"
+    if 0.9995 < share < 1.0:
+        return ">99.9%"
+    return f"{_rounded_decimal(100 * Decimal(repr(float(share))), 1)}%"
+
+
+def number_writer(low: float, high: float, step: float = 0.0, of_means: bool = False) -> Callable[[float], str]:
+    """The function that writes values, or means (``of_means``), of a column from low to high with this grid step."""
+    span, largest = max(high - low, math.ulp(0.0)), max(abs(low), abs(high))
+    is_whole = step > 0.0 and step == round(step)
+    fine = max(0, 3 - math.ceil(math.log10(span)))
+    digits = 0 if is_whole else min(12, fine)
+    if is_whole and of_means:
+        digits = min(2, fine) or int(span < 200.0)
+    is_far = largest >= _FAR or (not is_whole and span < 1e-6)
+    comma = "," if largest >= GROUPED else ""
+
+    def write(x: float) -> str:
+        number = Decimal(repr(float(x)))
+        if is_far:
+            return _scientific(number)
+        text = f"{_rounded_decimal(number, digits):z{comma}f}"
+        return signed(text.rstrip("0").rstrip(".") if "." in text else text)
+
+    return write
+
+
+def signed(text: str) -> str:
+    """A number that begins with a hyphen as one that begins with a minus sign."""
+    return text.replace("-", MINUS, 1) if text.startswith("-") else text
+
+
+def _rounded_decimal(number: Decimal, digits: int) -> Decimal:
+    return number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+
+
+def _scientific(number: Decimal) -> str:
+    """A number with at most four digits and a power of ten, such as 1.235E9."""
+    if not number:
+        return "0E0"
+    power = number.adjusted()
+    mantissa = _rounded_decimal(number.scaleb(-power), 3)
+    if abs(mantissa) >= 10:
+        mantissa, power = mantissa / 10, power + 1
+    text = f"{mantissa:f}".rstrip("0").rstrip(".")
+    return f"{text}E{power}".replace("-", MINUS, int(number < 0))
+
+
+# ---- Small pictures as SVG elements: bars of shares, histograms, steps of a waterfall.
+
+# Colours are attributes, so no styles are needed. Pictures can be read on white and on black.
 
 POSTERIOR = "#2a8f86"
 """What is known now: teal."""
@@ -202,3 +265,92 @@ def round_ticks(low: float, high: float, whole: bool, most: int = 4) -> list[flo
         if last - first < most:
             return [float(f"{k * width:.12g}") for k in np.arange(first, last + 1)] or [low]
     return [low]
+
+
+# ---- Views of HTML: a title, lines, cards with tables.
+
+# Every text from a table is escaped here. Views can be read without styles and SVG, which some sites remove.
+
+_CELL = "text-align:left;vertical-align:middle;padding:1px 8px 1px 0;border:0;background:none;white-space:nowrap"
+_CARD = (
+    "border:1px solid rgba(139,143,151,.45);border-radius:10px;padding:8px 12px;margin:0;min-width:0;overflow-x:auto"
+)
+_KNOWN = _CARD.replace("1px solid rgba(139,143,151,.45)", "2px solid #2a8f86")
+_GRID = "display:grid;grid-template-columns:repeat(auto-fill,minmax(275px,1fr));gap:10px;margin:6px 0"
+_SOFT = "opacity:.75;font-size:12px"
+LONGEST = 60
+"""Characters of a name or a level."""
+
+
+class Html(str):
+    """Text that is HTML already; any other text is escaped."""
+
+    __slots__ = ()
+
+
+def shortened_text(text: str, most: int = LONGEST) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def words(text: str) -> str:
+    """A text as HTML, in the direction of its own letters."""
+    return text if isinstance(text, Html) else f"<bdi>{escape(text)}</bdi>"
+
+
+def soft(text: str) -> Html:
+    """A text of less weight."""
+    return Html(f'<span style="{_SOFT}">{words(text)}</span>')
+
+
+def view_html(title: str, lines: Iterable[str], pieces: Iterable[str], end: str = "") -> str:
+    """A view: its title, lines below it, pieces of HTML, a last line."""
+    out = [
+        '<div style="font-family:system-ui,-apple-system,Segoe UI,Roboto,sans-serif;font-size:13px;line-height:1.45;'
+        'max-width:76rem;font-variant-numeric:tabular-nums">'
+    ]
+    said = [f"<b>{words(title)}</b>", *(words(line) for line in lines if line)]
+    out += [f'<p style="margin:4px 0">{"<br>".join(said)}</p>', *pieces]
+    if end:
+        out.append(f'<p style="margin:4px 0;{_SOFT}">{words(end)}</p>')
+    return "".join([*out, "</div>"])
+
+
+def grid(cards: Sequence[str], least: int = 275) -> str:
+    """Cards side by side, each at least so many pixels wide."""
+    style = _GRID.replace("275px", f"{least}px")
+    return f'<div style="{style}">{"".join(cards)}</div>' if cards else ""
+
+
+def card(name: str, aside: str, body: str, footer: str = "", is_known: bool = False) -> str:
+    """One card: a name, a word beside it, a picture or table, a last line."""
+    head = f"<b>{words(shortened_text(name))}</b>" + (f" {soft(aside)}" if aside else "")
+    foot = f'<div style="{_SOFT}">{words(footer)}</div>' if footer else ""
+    return f'<div style="{_KNOWN if is_known else _CARD}"><div>{head}</div>{body}{foot}</div>'
+
+
+def table_html(rows: Iterable[Sequence[str]], header: Sequence[str] = (), wraps: bool = False) -> str:
+    """A table without lines; cells are texts, or pieces of `Html`."""
+    cell = _CELL.replace("nowrap", "normal") if wraps else _CELL
+    out = ['<table style="border-collapse:collapse;margin:2px 0;border:0;font-size:13px">']
+    if header:
+        cells = (f'<th style="{cell};font-weight:600;opacity:.75">{escape(one)}</th>' for one in header)
+        out.append(f'<tr style="background:none">{"".join(cells)}</tr>')
+    for row in rows:
+        out.append(
+            '<tr style="background:none">' + "".join(f'<td style="{cell}">{words(one)}</td>' for one in row) + "</tr>"
+        )
+    return "".join([*out, "</table>"])
+
+
+def text_html(text: str) -> str:
+    """Lines of text for notebooks, none broken: what is too wide is scrolled."""
+    return f'<pre style="white-space:pre;overflow-x:auto;line-height:1.4;font-size:12px">{escape(text)}</pre>'
+
+
+def legend(now: str, before: str = "", more: str = "") -> Html:
+    """What the colours mean."""
+    said = f"{swatch()} {escape(now)}"
+    if before:
+        said += f" &nbsp; {swatch(True)} {escape(before)}"
+    return Html(f'<span style="{_SOFT}">{said}{" &nbsp; " + escape(more) if more else ""}</span>')

@@ -1,11 +1,13 @@
 """Kernels: pairs of leaves of complete rows, cells of others and their leaves, and the curvature of log-loss."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
-from ...runtime.compile import entry, kernel
-from ..expectation.cell_kernels import advance, end_node, weigh_combinations
+from ..runtime.compile import entry, kernel
+from .expectation.cell_kernels import advance, end_node, weigh_combinations
 
 
 @entry

@@ -1,1 +1,0 @@
-"""Counterfactuals: plausible rows with another outcome."""

@@ -1,1 +1,0 @@
-"""Explanations: leaves, trees and regions as rules and text."""

@@ -1,1 +1,0 @@
-"""Leaf values of a trained ensemble refitted by expected loss."""
