@@ -195,8 +195,8 @@ def test_broken_boxes_are_named() -> None:
     assert grown is not None
     check_hidden(hidden)
     wrong = [
-        (grown._replace(leaf=grown.leaf.astype(np.int64)), "must be int32"),
-        (grown._replace(leaf=grown.leaf[:-1]), "must be int32"),
+        (grown._replace(leaf=grown.leaf.astype(np.int64)), "stands_in: expected int32"),
+        (grown._replace(leaf=grown.leaf[:-1]), "stands_in: expected shape"),
         (grown._replace(leaf=grown.leaf[::-1].copy()), "must rise"),
         (grown._replace(leaf=grown.leaf + np.int32(1)), "must rise"),
         (grown._replace(trees=grown.trees._replace(threshold=grown.trees.threshold * np.nan)), "trees.threshold"),
