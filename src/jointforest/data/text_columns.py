@@ -42,7 +42,8 @@ _UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_THOUSANDS, *_POWERS))
 _SQUARES = frozenset(f"{unit}{power}" for unit in ("m", "cm", "km", "mm", "ft") for power in "23")
 _OUT_OF = re.compile(r"\s*/\s*[1-9]\d{0,2}")
 """What follows a number of points; four digits are rather a year."""
-_PER = re.compile(r"[^\W\d_]+[^\s\d]*\d[^\s]*")
+_PER = re.compile(r"[^\W\d_]+/\S*\d\S*")
+_DIGITS = re.compile(r"^[+\-−]?\d[\d.,]*")
 _NUMBER = re.compile(
     r"(?P<open>\()?\s*(?P<before>[+\-−]?)\s*"
     r"(?P<prefix>[^\d\s.,()+\-−]{0,3}[^\W\d_]\.?|[^\d\s.,()+\-−]{0,4})\s*(?P<after>[+\-−]?)\s*"
@@ -482,11 +483,13 @@ def _numbers(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
 
 
 def _unit_with_digits(sample: Sequence[str]) -> str:
-    """The unit that all texts end with if it has digits, as in 85/100, 6.5 l/100km and 30 m2; else empty."""
-    end = re.sub(r"^[+\-−]?\d[\d.,]*", "", sample[0])
-    unit = end.strip()
-    is_unit = unit in _SQUARES or _OUT_OF.fullmatch(unit) or (end[:1].isspace() and _PER.fullmatch(unit))
-    return unit if len(sample) > 2 and is_unit and all(text.endswith(end) for text in sample) else ""
+    """The unit that most texts end with if it has digits, as in 85/100, 6.5 l/100km and 30 m2; else empty."""
+    end, n = Counter(re.sub(_DIGITS, "", text) for text in sample).most_common(1)[0]
+    unit, numbers = end.strip(), [text.removesuffix(end) for text in sample if text.endswith(end)]
+    is_unit = unit in _SQUARES or (end[:1].isspace() and _PER.fullmatch(unit))
+    if _OUT_OF.fullmatch(unit):
+        is_unit = not all(number.isdigit() and int(number) <= 12 for number in numbers)  # rather months of a year
+    return unit if n > 2 and n >= _LIKELY * len(sample) and is_unit else ""
 
 
 def _number_match(text: str) -> re.Match[str] | None:

@@ -237,6 +237,14 @@ def test_a_change_beyond_the_rounding_is_an_exception() -> None:
     assert not any("excess" in rule.columns for rule in read_training_rows(frame, None).schema.rules)
 
 
+def test_sums_that_share_parts_are_both_kept() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(1, 90, (400, 5)), columns=list("abcde"))
+    part = frame[list("abc")].sum(axis=1)
+    frame = frame.assign(y=part + frame["d"], z=part + frame["e"])
+    assert _found(frame) == {"y = a + b + c + d", "z = a + b + c + e"}
+
+
 def test_two_sums_of_one_column_are_both_named_by_it() -> None:
     rng = np.random.default_rng(0)
     net, rate = np.rint(np.exp(rng.normal(4.0, 1.0, 600))), rng.choice([0.07, 0.19], 600)

@@ -59,31 +59,32 @@ def find_equations(table: CodedTable, exceptions: float = 0.0) -> list[Equation]
 
 
 def _shortened(table: CodedTable, found: list[Equation]) -> list[Equation]:
-    """The equations of more than two terms with those of others put in where that leaves fewer columns: beside
-    ``gross = net + tax``, ``net = paid + open - tax`` is ``gross = paid + open``."""
+    """The equations; those of more than three columns less a multiple of another, if three columns are left."""
+    # Beside gross = net + tax, net = paid + open - tax is gross = paid + open. Each step takes from one equation a
+    # multiple of another as it is then, so together they always say the same.
     out = list(found)
-    for i, one in enumerate(found):
-        for other in found:
-            if one.tolerance or other.tolerance or other == one or len(out[i].terms) < 3:
-                continue
-            of_one, of_other = _as_zero(out[i]), _as_zero(other)
-            for name in sorted(of_one.keys() & of_other.keys() - {""}):
-                ratio = of_one[name] / of_other[name]
-                both = {key: of_one.get(key, 0.0) - ratio * of_other.get(key, 0.0) for key in of_one | of_other}
-                left = [(c, key) for key, c in both.items() if key and abs(c) > 1e-9]
-                if 2 < len(left) < len(out[i].columns):
-                    (c, y), *rest = left
-                    terms = tuple((-k / c, key) for k, key in rest)
-                    short = _solved_for_sum(table, Equation(column=y, terms=terms, constant=-both[""] / c + 0.0))
-                    if not contradicted(short, table.schema, table.X).any():
-                        out[i] = replace(short, rows=out[i].rows)
-                        break
+    for i, k in itertools.permutations(range(len(out)), 2):
+        if out[i].tolerance or out[k].tolerance or len(out[i].columns) == 3:
+            continue
+        of_i, of_k = _coefficients(out[i]), _coefficients(out[k])
+        for name in sorted(of_i.keys() & of_k.keys()):
+            ratio = of_i[name] / of_k[name]
+            both = {key: of_i.get(key, 0.0) - ratio * of_k.get(key, 0.0) for key in of_i | of_k}
+            left = [(c, key) for key, c in both.items() if abs(c) > 1e-9]
+            if len(left) == 3:
+                (c, y), *rest = left
+                constant = (out[i].constant - ratio * out[k].constant) / -c + 0.0
+                terms = tuple((-of / c, key) for of, key in rest)
+                short = _solved_for_sum(table, Equation(column=y, terms=terms, constant=constant))
+                if not contradicted(short, table.schema, table.X).any():
+                    out[i] = replace(short, rows=out[i].rows)
+                    break
     return out
 
 
-def _as_zero(equation: Equation) -> dict[str, float]:
-    """The coefficients of a sum that is 0 by an equation, by the names of the columns; that of "" is the constant."""
-    return {equation.column: -1.0, "": equation.constant} | {name: c for c, name in equation.terms}
+def _coefficients(equation: Equation) -> dict[str, float]:
+    """The coefficients by column of an equation with 0 on one side, without its constant."""
+    return {equation.column: -1.0} | {name: c for c, name in equation.terms}
 
 
 def _complete_parts(table: CodedTable, columns: list[int]) -> Iterator[tuple[list[int], np.ndarray]]:

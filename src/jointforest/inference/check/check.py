@@ -531,7 +531,7 @@ class ErrorModel:
             is_clear = column.has_mass | (total - by_truth > _CLEAR * e / (1.0 - e) * by_truth)
             errors[column.errors] = (scale * (F @ (is_clear / total) @ weight))[1:]
             part = weight * (by_prediction @ (1.0 / total)) + prior
-            moved, weight = np.abs(part / part.sum() - weight).max(), part / part.sum()
+            moved, weight = np.abs(part / part.sum() - weight / weight.sum()).max(), part / part.sum()
             self.share[j] = (errors + _SHARED * self._common[j]) / (errors.sum() + _SHARED)
             before, e = e, min(float((errors.sum() + _PSEUDO * pooled) / (len(u) + _PSEUDO)), _MOST)
             if k % 6 == 5 and max(moved, abs(e - before)) < _SETTLED:

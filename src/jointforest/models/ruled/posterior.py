@@ -236,7 +236,7 @@ class RuledPosterior(PosteriorState):
     def quantile(self, j: int, q: np.ndarray) -> np.ndarray:
         q = np.asarray(q, dtype=np.float64)
         if (term := self._converted(j)) is not None and self.rows.is_one_each:
-            back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else np.minimum(1.0 - q + _TIE, 1.0 - _TIE))
+            back = self.inner.quantile(term.at, q if term.coefficient > 0.0 else np.minimum(1.0 - q + _TIE, 1.0))
             found = self.coordinates.made(j, self.coordinates.sources[j].constant + term.coefficient * back)
             return np.where(np.isnan(self.share)[:, None], np.nan, found)
         if j not in self.coordinates.plain:
