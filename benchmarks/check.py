@@ -2,8 +2,8 @@
 
 ``--dirty`` is a folder with pairs of ``NAME_dirty.parquet`` and ``NAME_clean.parquet`` of texts (default: ``dirty`` in
 the folder of the tables), ``--tables`` takes some tables. ``--only`` runs one part: ``planted``, ``dirty``,
-``learned``, ``clean`` (clean tables, and joints of clean rows), ``far`` (numbers far from all others) or ``sums``
-(cells that break a sum or an order).
+``learned``, ``clean`` (clean tables, and joints of clean rows), ``far`` (numbers far from all others), ``sums``
+(cells that break a sum or an order) or ``made`` (made tables of twelve kinds, clean and with errors of five kinds).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from _common import arguments, finish, progress, read
+from _made_tables import ERRORS, MAKERS, plant_errors
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import jointforest as jf
@@ -143,6 +144,7 @@ def clean(data: Path, seed: int, quick: bool) -> list[dict]:
 
 def far(seed: int) -> list[dict]:
     """The least ``p_wrong`` of odd values that are planted in one column."""
+    odd: dict[str, tuple[list, ...]]
     odd = {"heights": ([937], [-5], [0], [60]), "heights with a decimal": ([937.1], [240.2]), "amounts": ([-4_000.0],),
            "ages": ([999], [999] * 3, [-1]), "dates": (["1900-01-01"], ["1970-01-01"], ["2204-05-03"])}  # fmt: skip
     lines = []
@@ -217,6 +219,41 @@ def sums(seed: int) -> list[dict]:
     return lines
 
 
+def made(seed: int, quick: bool) -> dict[str, list[dict]]:
+    """Cells above 0.5 in clean made tables; precision, recall and calibration where 1 % of the cells are wrong."""
+    clean_lines, lines, checked = [], [], []
+    for make in MAKERS:
+        progress(f"made {make.__name__}")
+        for n in (300,) if quick else (100, 300, 1_000):
+            p = []
+            for k in range(1 if quick else 3):
+                rng = np.random.default_rng([seed, k, n, sum(map(ord, make.__name__))])
+                frame = make(rng, n)
+                p.append(checked_cells(frame, np.full(frame.shape, ""), seed)["p"].to_numpy())
+                if n > 100:
+                    cells = checked_cells(*plant_errors(frame, 0.01, rng), seed)
+                    checked.append(cells.assign(table=make.__name__))
+            high = int((np.concatenate(p) > 0.5).sum())
+            clean_lines.append({"table": make.__name__, "rows": n, "cells": sum(map(len, p)), "above 0.5": high})
+    all_cells = pd.concat(checked, ignore_index=True)
+    for name, part in [*all_cells.groupby("table", sort=False), ("all", all_cells)]:
+        n_wrong = int(part["wrong"].sum())
+        lines.append({"table": name, "wrong cells": n_wrong} | scores(part["p"] > 0.5, part["wrong"], n_wrong))
+    by_error = [
+        {"error": error, "wrong cells": len(part), "recall": (part["p"] > 0.5).mean(), "mean p_wrong": part["p"].mean()}
+        for error, part in ((error, all_cells[all_cells["error"] == error]) for error in ERRORS)
+    ]
+    titles = ("Made tables, clean", "Made tables, 1 % wrong", "Made tables by error", "Made tables, calibration")
+    return dict(zip(titles, (clean_lines, lines, by_error, calibration(all_cells)), strict=True))
+
+
+def checked_cells(frame: pd.DataFrame, errors: np.ndarray, seed: int) -> pd.DataFrame:
+    """The probability of each cell, the kind of its error (n, d), and whether it is wrong."""
+    cells = jf.HiddenTreeForest(rules="off", random_state=seed).fit(frame).joint_.check(frame).cells
+    error = errors[cells["row"], frame.columns.get_indexer(cells["column"])]
+    return pd.DataFrame({"p": cells["p_wrong"], "error": error, "wrong": error != ""})
+
+
 def learned(name: str, frame: pd.DataFrame, kind: str, seed: int) -> dict:
     """How far answers of joints of the dirty table are from the clean table, with and without ``errors=True``."""
     seen, changed = plant(frame, kind, 0.05, np.random.default_rng([seed, len(kind)])) if kind != "none" else (frame, 0)
@@ -250,7 +287,7 @@ def calibration(all_cells: pd.DataFrame) -> list[dict]:
 
 
 def main() -> None:
-    parts = ("dirty", "planted", "learned", "clean", "far", "sums")
+    parts = ("dirty", "planted", "learned", "clean", "far", "sums", "made")
     options = arguments(__doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": parts})
     warnings.simplefilter("ignore")
     folder = options.dirty or options.data / "dirty"
@@ -265,9 +302,11 @@ def main() -> None:
         found["Numbers far from all others: p_wrong"] = far(options.seed)
     if options.only in (None, "sums"):
         found["Cells that break a sum or an order"] = sums(options.seed)
+    if options.only in (None, "made"):
+        found |= made(options.seed, options.quick)
     if options.only in (None, "clean"):
         found["Clean tables"] = clean(options.data, options.seed, options.quick)
-    if options.only not in ("dirty", "far", "sums"):
+    if options.only not in ("dirty", "far", "sums", "made"):
         tables = {"penguins": jf.datasets.load_penguins(), "insurance": read(options.data, "insurance")}
         if not options.quick:
             tables["adult"] = read(options.data, "adult_train").sample(2_000, random_state=0)

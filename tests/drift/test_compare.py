@@ -109,6 +109,61 @@ def test_a_change_that_few_bins_hide_is_not_explained_by_another_one() -> None:
     assert found[("region",)].explained_by == ("plan",)
 
 
+def test_a_change_that_tells_most_new_rows_explains_no_independent_one() -> None:
+    """Where cells have new rows only, no column adds anything: also one that changed for another reason."""
+    explained = []
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        old, new = (pd.DataFrame({"day": random.integers(0, 90, 800)}) for _ in range(2))
+        for frame in (old, new):
+            frame["end"] = frame["day"] + random.integers(0, 3, 800)
+            frame["amount"] = random.lognormal(size=800)
+            frame["use"] = np.where(frame["day"] > 45, 2.0, 0.0) + random.normal(size=800)
+        new["end"] = random.permutation(new["end"])
+        new["amount"] *= 1.5
+        explained += [
+            c.explained_by for c in jf.compare_tables(old, new, random_state=0).changes if "amount" in c.columns
+        ]
+    assert len(explained) >= 8 and not any(explained)
+
+
+def rows_within(frame: pd.DataFrame, text: str) -> np.ndarray:
+    """The rows of which a text such as "x from 1 to 2 and y = 3" says that they are meant."""
+    inside = np.ones(len(frame), bool)
+    for part in text.split(" and "):
+        name, _, ends = part.replace(" = ", " from ").partition(" from ")
+        low, _, high = ends.replace("−", "-").replace(",", "").partition(" to ")
+        read = {"M": pd.Timestamp, "m": pd.Timedelta}.get(frame[name].dtype.kind, float)
+        inside &= frame[name].between(read(low), read(high or low)).to_numpy()
+    return inside
+
+
+@pytest.mark.parametrize("name", ["rounded", "whole", "any", "small", "large", "day", "moment", "span", "zeros"])
+def test_intervals_in_sentences_hold_the_rows_that_are_counted(name: str) -> None:
+    n_regions = 0
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        x = random.lognormal(3.0, 0.6, (2, 700))
+        moment = pd.Timestamp("2024-01-01")
+        cells = {
+            "rounded": x.round(2), "whole": x.round(), "any": x, "small": -x * 1e-5, "large": x * 12_345.678,
+            "day": moment + pd.to_timedelta(x.round().ravel(), unit="D").to_numpy().reshape(x.shape),
+            "moment": moment + pd.to_timedelta((x * 9_000).round().ravel(), unit="s").to_numpy().reshape(x.shape),
+            "span": pd.to_timedelta((x * 900).round().ravel(), unit="s").to_numpy().reshape(x.shape),
+            "zeros": np.where(random.random(x.shape) < 0.5, 0.0, (x - 20.0).round(1)),
+        }[name]  # fmt: skip
+        old, new = (pd.DataFrame({name: of, "other": (y + random.normal(0, 2, 700)).round(1)})
+                    for of, y in zip(np.asarray(cells), x, strict=True))  # fmt: skip
+        new["other"] = random.permutation(new["other"])
+        for change in jf.compare_tables(old, new, random_state=0).changes:
+            for region in change.regions:
+                where, _, shares = region.removeprefix("share of ").partition(": ")
+                counts = [int(text.split(" of ")[0]) for text in shares.split("(")[1:]]
+                assert counts == [int(rows_within(frame, where).sum()) for frame in (old, new)], region
+                n_regions += 1
+    assert n_regions >= 10
+
+
 def test_missing_cells_and_new_levels_are_changes() -> None:
     old, new = plans(600, 0), plans(600, 1)
     new.loc[:80, "hours"] = np.nan
@@ -167,6 +222,21 @@ def test_columns_that_cannot_be_compared_are_named() -> None:
     assert found.left_out["code"] == "holds text such as 'a' in the old table, and numbers in the new one"
     assert found.left_out["gone"] == "is not in the new table"
     assert "'empty' is not compared: it has no known cell" in repr(found)
+
+
+def test_dates_spans_and_lists_that_do_not_go_together_are_left_out() -> None:
+    old, new = plans(120, 0), plans(100, 1)
+    old["day"] = old["day"].dt.tz_localize("Europe/Vienna")
+    old["size"] = pd.to_timedelta(old["size"], unit="h")
+    new["parts"], old["parts"] = [[1, 2]] * 100, 1.0
+    found = jf.compare_tables(old, new, random_state=0)
+    assert found.left_out == {
+        "day": "holds dates with a time zone in the old table, and dates without a time zone in the new one",
+        "size": "holds time spans in the old table, and numbers in the new one",
+        "parts": "holds values of a type that is not supported",
+    }
+    zones = [old.assign(day=old["day"].dt.tz_convert(zone))[["day", "plan"]] for zone in ("UTC", "Asia/Tokyo")]
+    assert jf.compare_tables(*zones, random_state=0).p_value == 1.0  # the same moments
 
 
 def ranges(rows: int) -> dict[str, Any]:
@@ -248,5 +318,6 @@ def test_rows_are_scored_by_the_old_table_without_its_dates() -> None:
     assert scores["row"].tolist() == list(range(50))
     assert scores["percentile"].argmin() == 0 and scores["percentile"].median() > 20
     joint = jf.HiddenTreeForest(n_states=4, random_state=0).fit(old.drop(columns="day")).joint_
+    assert len(found.row_scores()) == len(found.row_scores(random_state=np.random.default_rng(0))) == 50
     by_joint = found.row_scores(joint)
     assert by_joint["log_density"].argmin() == 0

@@ -27,14 +27,18 @@ def test_e_values_without_a_change_have_a_mean_of_at_most_one() -> None:
 
 
 def test_ranks_are_uniform_though_the_old_table_is_small() -> None:
-    total = np.zeros(8)
+    total, narrow = np.zeros(8), []
     for seed in range(40):
         rows = plans(330, seed)
         monitor = Monitor(rows[["plan", "hours"]][:30], random_state=seed)
         monitor.update(rows[30:])
-        total += sum(ranks.sum(0) / ranks.sum() for ranks in monitor._ranks)
+        for ranks, ends in zip(monitor._ranks, monitor._ends, strict=True):
+            share = ranks.sum(0) / ranks.sum()
+            total += np.add.reduceat(share, np.searchsorted(ends, np.arange(8) / 8))
+            narrow += share[[0, -1]].tolist() if len(share) == 10 else []
     share = total / total.sum()
     assert share == pytest.approx(np.full(8, 0.125), abs=0.01)
+    assert np.mean(narrow) == pytest.approx(1 / 64, abs=0.002)
 
 
 @pytest.mark.parametrize("kind", ["marginal", "pair", "level", "missing"])
@@ -59,6 +63,27 @@ def test_a_change_raises_an_alarm_that_names_its_columns(kind: str) -> None:
     assert set(named) <= set(next(iter(monitor.evidence)))
     assert sum(monitor.evidence.values()) == pytest.approx(1.0)
     assert f"alarm in batch {monitor.alarm}" in repr(monitor)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_new_level_in_few_rows_raises_an_alarm(seed: int) -> None:
+    """It is of one side of all known levels, where the narrow bins of ranks are."""
+    monitor = jf.Monitor(plans(400, seed)[["plan", "hours"]], random_state=seed)
+    for k in range(20):
+        batch = plans(60, 100 * seed + k)[["plan", "hours"]]
+        batch.loc[:5, "plan"] = "trial" if k >= 10 else batch.loc[:5, "plan"]
+        monitor.update(batch)
+    assert monitor.alarm is not None and 10 < monitor.alarm <= 18
+    assert next(iter(monitor.evidence)) == ("plan",)
+
+
+def test_columns_that_cannot_be_read_are_not_monitored() -> None:
+    frame = plans(60, 0)
+    monitor = jf.Monitor(frame.assign(parts=[[1, 2]] * 60), random_state=0)
+    assert monitor.left_out == {"parts": "holds values of a type that is not supported"}
+    assert monitor.update(frame) == jf.Monitor(frame, random_state=0).update(frame)
+    with pytest.raises(ValueError, match="no column can be monitored: 'id' names the rows"):
+        jf.Monitor(pd.DataFrame({"id": [f"c{k:03}" for k in range(200)]}))
 
 
 def test_odd_tables_and_batches() -> None:

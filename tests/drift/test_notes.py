@@ -34,6 +34,16 @@ def test_tables_of_one_source_have_hardly_any_notes() -> None:
     assert n_notes <= 5
 
 
+def test_repeated_rows_are_named_with_their_number() -> None:
+    rng = np.random.default_rng(0)
+    old, new = _table(rng, 300), _table(rng, 250)
+    assert not jf.compare_tables(old, old, random_state=0).notes  # rows of both tables are no copies in one
+    copies = pd.concat([new, new[:40]])
+    note = "40 of 290 {} rows repeat an earlier one; if they are copies, p-values are too small"
+    assert note.format("new") in jf.compare_tables(old, copies, random_state=0).notes
+    assert note.format("old") in jf.compare_tables(copies, old, random_state=0).notes
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_renamed_levels_are_named_with_both_names(seed: int) -> None:
     rng = np.random.default_rng(seed)

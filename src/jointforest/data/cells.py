@@ -207,6 +207,8 @@ def joined_cells(name: str, a: ColumnCells, b: ColumnCells) -> ColumnCells:
     missing = np.concatenate([a.missing, b.missing])
     if a.sort != b.sort and not {a.sort, b.sort} <= {"number", "integer"}:
         raise ValueError(f"column {name!r}: cells of sort {a.sort} in one part of the table, {b.sort} in another")
+    if any(bool(of(a.dtype)) != bool(of(b.dtype)) for of in (times.is_span, times.zone_of)):
+        raise ValueError(f"column {name!r}: cells of type {a.dtype} in one part of the table, {b.dtype} in another")
     if a.codes is not None and b.codes is not None:
         check_orders(name, a, b)
         place = {label: k for k, label in enumerate(a.labels)}

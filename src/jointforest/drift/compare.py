@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -19,8 +20,9 @@ from ..data.discretization.discretizer import code_table
 from ..data.discretization.learn import has_far_values, learn_scale
 from ..data.frames import encode_reader, from_cells, read
 from ..data.infer_schema import infer_schema
-from ..data.reading import cell_in_words, number_text
-from ..data.schema import Schema
+from ..data.reading import cell_in_words, date_text, number_text
+from ..data.schema import Column, Schema
+from ..data.times import is_span, zone_of
 from ..evaluation.columns_and_pairs import pearson
 from ..runtime.arrays import divided
 from ..runtime.parameters import check_number, seed_of
@@ -74,20 +76,23 @@ def read_two(old: Any, new: Any) -> TwoTables:
     left_out = {name: "is not in the new table" for name in first.names if name not in second.names}
     left_out |= {name: "is not in the old table" for name in second.names if name not in first.names}
     cells = {}
+    left_out |= unreadable(first) | unreadable(second)
     for name in first.names:
-        if name in second.names:
+        if name not in left_out:
             pair = first.cells(name), second.cells(name)
             try:  # levels whose declared orders differ are refused, too
                 cells[name] = joined_cells(name, *pair)
             except ValueError:
                 held = [_held_in_words(one) for one in pair]
+                if held == ["dates"] * 2:
+                    held = [f"dates {'with' if zone_of(one.dtype) else 'without'} a time zone" for one in pair]
                 held = ["levels of one order", "levels of another"] if held[0] == held[1] else held
                 left_out[name] = f"holds {held[0]} in the old table, and {held[1]} in the new one"
     both = FrameReader(first.frame, list(cells), first.n + second.n, cells.__getitem__, first.number_names)
-    alone = _schema(FrameReader(first.frame, list(cells), first.n, first.cells, first.number_names))
+    alone = schema_of_table(FrameReader(first.frame, list(cells), first.n, first.cells, first.number_names))
     # A column that is an identifier in the old table may have each of its values twice in both.
     aside = {column.name: column.aside.in_words for _, column in alone.unknown if column.aside}
-    schema = _schema(both, dict.fromkeys(aside, "ignored"))
+    schema = schema_of_table(both, dict.fromkeys(aside, "ignored"))
     left_out |= schema.reasons_aside | aside
     schema, X, with_ranges = encode_exact(schema, both)
     left_out |= with_ranges
@@ -120,13 +125,26 @@ def encode_exact(schema: Schema, reader: FrameReader) -> tuple[Schema, np.ndarra
 
 def _held_in_words(cells: ColumnCells) -> str:
     """What a column holds, with the first text that is no number."""
+    if is_span(cells.dtype):
+        return "time spans"
     texts = [label for label in cells.labels if isinstance(label, str)]
     if cells.sort != "levels" or not texts:
         return _HELD[cells.sort]
     return f"text such as {next((text for text in texts if not is_number(text)), texts[0])!r}"
 
 
-def _schema(reader: FrameReader, kinds: Mapping[str, str] | None = None) -> Schema:
+def unreadable(reader: FrameReader) -> dict[str, str]:
+    """The columns whose values no column can have, such as lists, and what is said of them."""
+    found = {}
+    for name in reader.names:
+        try:
+            reader.cells(name)
+        except TypeError:
+            found[name] = "holds values of a type that is not supported"
+    return found
+
+
+def schema_of_table(reader: FrameReader, kinds: Mapping[str, str] | None = None) -> Schema:
     """The schema of a table, of no column if all are set aside or unknown."""
     some = "\0"  # a column that is never set aside: infer_schema refuses tables of other columns only
     constant = numbers("number", "float64", np.zeros(reader.n))
@@ -208,7 +226,7 @@ class TableComparison:
     left_out : dict of str to str
         The columns that were not compared, and why.
     notes : tuple of str
-        Levels that one table alone has, and values of the new table that are far from all others.
+        Repeated rows, levels that one table alone has, and values of the new table that are far from all others.
     """
 
     n_old: int
@@ -286,7 +304,7 @@ class TableComparison:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)  # new levels are among the changes
             if joint is None:
-                detector = ForestOutlierDetector(random_state=seed_of(random_state), n_jobs=n_jobs).fit(old)
+                detector = ForestOutlierDetector(random_state=seed_of(random_state) % 2**32, n_jobs=n_jobs).fit(old)
             else:
                 detector = ForestOutlierDetector.from_joint(joint, old, n_jobs=n_jobs)
             scores = {"row": np.arange(self.n_new), "log_density": detector.score_samples(new)}
@@ -486,15 +504,19 @@ class _Model:
         simpler: list[tuple[int, ...]] = [(axis,) for axis in its] if len(its) > 1 else [()]
         bias = 0.5 * float(np.prod([self._tables.few.size[j] - 1 for j in columns]))
 
-        def gain(margins: list[tuple[int, ...]]) -> float:
-            """What the columns add to a model, in nats."""
+        def gain(margins: list[tuple[int, ...]]) -> tuple[float, float]:
+            """What the columns add to a model, in nats, and the variance of "new" that the model leaves."""
             without, with_it = (fitted(rows, new, of) for of in (margins, [*margins, its]))
-            return float((deviance(rows, without, new) - deviance(rows, with_it, new)).sum()) - bias
+            added = float((deviance(rows, without, new) - deviance(rows, with_it, new)).sum()) - bias
+            return added, float((rows * without * (1.0 - without)).sum())
 
-        alone = gain(simpler)
+        (alone, before), (beside, after) = gain(simpler), gain([*simpler, other])
         if alone < 0.5 * information * len(self._tables.X):  # few bins hide what changed
             return False
-        return gain([*simpler, other]) < (1.0 - _EXPLAINED) * alone
+        # Where the other change tells most new rows, any column adds less, by chance even nothing: an independent one
+        # about ``left``, with the standard deviation of a noncentral chi-squared number.
+        left = alone * after / max(before, 1e-9)
+        return beside < (1.0 - _EXPLAINED) * left and _EXPLAINED * left > np.sqrt(2.0 * left + bias)
 
 
 def _select_columns(frame: Any, names: tuple[str, ...]) -> Any:
@@ -513,6 +535,8 @@ _NAMED = 3
 """Most levels of a bin that are named."""
 _CHANCE = 0.001
 """Largest probability of chance up to which levels that only one table has are reported."""
+_COPIES = 5.0
+"""Pairs of equal rows, as a multiple of the expected number, from which repeated rows are reported."""
 _MOST_FAR = 10
 """Most values of a column that are examined because they are far from all others."""
 
@@ -527,6 +551,22 @@ def _values_in_words(values: list[tuple[str, int]]) -> str:
     texts = [f"{text} ({n:,} {'row' if n == 1 else 'rows'})" for text, n in values[:_NAMED]]
     more = [f"{len(values) - _NAMED} others"] * (len(values) > _NAMED)
     return ", ".join([*texts, *more])
+
+
+def _end_in_words(column: Column, inside: np.ndarray, values: np.ndarray, is_high: bool) -> str:
+    """An end of an interval, rounded outwards as far as it holds no other value of the column."""
+    end = float(inside.max() if is_high else inside.min())
+    if column.kind == "datetime" or column.text(end):
+        return column.text(end) or date_text(column, end)
+    beyond = values[values > end].min(initial=np.inf) if is_high else values[values < end].max(initial=-np.inf)
+    if inside.min() == inside.max():
+        beyond = np.nextafter(end, np.inf if is_high else -np.inf)
+    for digits in range(10):
+        scaled = Decimal(repr(end)).scaleb(digits).to_integral_value(ROUND_CEILING if is_high else ROUND_FLOOR)
+        rounded = float(scaled.scaleb(-digits))
+        if rounded < beyond if is_high else rounded > beyond:
+            return number_text(column, rounded, rounded, rounded + 0.5 * 10.0 ** (3 - digits))
+    return str(cell_in_words(column, end))
 
 
 class Words:
@@ -547,8 +587,8 @@ class Words:
             if len(named) > _NAMED:
                 return f"{column.name} is one of {len(named)} rare levels"
             return f"{column.name} = {' or '.join(named)}"
-        low, high = (cell_in_words(column, end) for end in (x.min(), x.max()))
-        return f"{column.name} = {low}" if low == high else f"{column.name} from {low} to {high}"
+        low, high = (_end_in_words(column, x, self._tables.X[:, j], is_high) for is_high in (False, True))
+        return f"{column.name} = {low}" if x.min() == x.max() else f"{column.name} from {low} to {high}"
 
     def _share(self, hits: np.ndarray, among: np.ndarray) -> str:
         """The shares of rows in both tables, with counts; masks (n,)."""
@@ -570,8 +610,8 @@ class Words:
         return f"share of {self._part(of, j, code)}: {self._share(hits, np.ones_like(hits))}"
 
     def notes(self) -> list[str]:
-        """Levels that one table alone has, and values of the new table that are far from all others, by column."""
-        found = []
+        """Repeated rows; by column, levels that one table alone has, and new values that are far from all others."""
+        found = self._repeated()
         for j, column in enumerate(self._tables.schema.columns):
             if column.is_categorical:
                 sides = [self._tables.X[side, j] for side in (self._is_new, ~self._is_new)]
@@ -582,6 +622,21 @@ class Words:
             elif far := self._far_values(j):
                 found.append(f"{column.name} has values far from all others: {far}")
         return found
+
+    def _repeated(self) -> list[str]:
+        """The numbers of rows that repeat an earlier one of their table, where rows of the other table seldom do."""
+        X = np.nan_to_num(self._tables.X, nan=np.inf)
+        row = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+        old, new = (np.bincount(row[side], minlength=len(X)).astype(float) for side in (~self._is_new, self._is_new))
+        notes = []
+        for name, here, there in (("old", old, new), ("new", new, old)):
+            n, repeats = int(here.sum()), int(np.maximum(here - 1.0, 0.0).sum())
+            # Pairs of equal rows in one table, beside what pairs of rows of both tables let expect.
+            expected = (1.0 + here @ there) * (n - 1) / (2.0 * there.sum())
+            if repeats >= 0.02 * n and here @ (here - 1.0) / 2.0 > 10.0 + _COPIES * expected:
+                text = f"{repeats:,} of {n:,} {name} rows repeat an earlier one"
+                notes.append(f"{text}; if they are copies, p-values are too small")
+        return notes
 
     def _levels_alone(self, j: int, codes: np.ndarray, others: np.ndarray) -> str:
         """Levels of rows (n,) of one table that the other (m,) lacks, unless this is likely by chance (Good 1953)."""
@@ -645,7 +700,7 @@ class Words:
         if is_trend and len(numeric) == 2:
             known = ~np.isnan(self._tables.X[:, [i, j]]).any(1)
             texts = [
-                f"{_rank_correlation(self._tables.X[known & side][:, [i, j]]):.2f}".replace("-", "−")
+                f"{_rank_correlation(self._tables.X[known & side][:, [i, j]]):z.2f}".replace("-", "−")
                 + f" ({np.count_nonzero(known & side):,})"
                 for side in (~self._is_new, self._is_new)
             ]

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..data.frames import encode_cells, read
-from ..data.infer_schema import infer_schema
 from ..data.schema import Column
 from ..evaluation.columns_and_pairs import quantile_edges
 from ..runtime.parameters import check_number, seed_of
 from ..runtime.threads import chunks
 from ..runtime.warnings import warn
-from .compare import encode_exact, left_out_in_words
+from .compare import encode_exact, left_out_in_words, schema_of_table, unreadable
 
 _BINNED = 1 / 3
 """Share of the old rows that set the bins of columns; the others are what rows of the stream are ranked among."""
 _LEVELS = 10
 """Levels of a column that have a bin of their own."""
 _FEWEST = 30
-_BETS = 8
-"""Bins of ranks between 0 and 1 on which is bet."""
-_PRIOR = 10.0
-"""Rows that each bin of a bet has had before the first batch."""
+_PAIR = np.linspace(0.0, 1.0, 9)
+"""Ends of the bins of ranks on which is bet, in each group of a pair."""
+_ALONE = np.array([0.0, 1 / 64, *_PAIR[1:-1], 63 / 64, 1.0])
+"""Those of a column alone: the narrow bins hold new levels, new numbers, and cells that were never missing."""
+_PRIOR = 80.0
+"""Rows that each term has had before the first batch, spread evenly over the ranks."""
 _WINDOW = 2.0
 """Rows that bets remember, as a multiple of the old rows."""
 _AT_ONCE = 50
@@ -85,11 +86,10 @@ class Monitor:
         n = reader.n
         if n < _FEWEST:
             raise ValueError(f"old: expected at least {_FEWEST} rows, got {n}")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            schema = infer_schema(old, doubt=False)
+        odd = unreadable(reader)
+        schema = schema_of_table(replace(reader, names=[name for name in reader.names if name not in odd]))
         self._schema, X, with_ranges = encode_exact(schema, reader)
-        self.left_out = schema.reasons_aside | with_ranges
+        self.left_out = schema.reasons_aside | with_ranges | odd
         if not self._schema.columns:
             raise ValueError(f"no column can be monitored: {left_out_in_words(self.left_out)}")
         self._random, self._level = np.random.default_rng(seed_of(random_state)), level
@@ -102,7 +102,8 @@ class Monitor:
         shapes = [(1 if i == j else len(self._bounds[i]) + 2, len(self._bounds[j]) + 2) for i, j in self._terms]
         codes = self._codes(ranked, np.zeros(ranked.shape, bool))
         self._rows = [_counts(codes, term, shape) for term, shape in zip(self._terms, shapes, strict=True)]
-        self._ranks = [np.zeros((groups, _BETS)) for groups, _ in shapes]
+        self._ends = [_ALONE if i == j else _PAIR for i, j in self._terms]
+        self._ranks = [np.zeros((groups, len(e) - 1)) for (groups, _), e in zip(shapes, self._ends, strict=True)]
         self._memory = 0.5 ** (1.0 / (_WINDOW * n))
         n_terms = len(self._terms)
         self._weight = np.repeat([1.0 / d, 2.0 / max(d * (d - 1), 1)], [d, n_terms - d]) / (2 if n_terms > d else 1)
@@ -177,9 +178,9 @@ class Monitor:
         for k, (i, j) in enumerate(self._terms):
             group = np.zeros(len(codes), np.int64) if i == j else codes[:, i]
             rank = self._random_ranks(self._rows[k], group, codes[:, j])
-            bins = np.minimum((rank * _BETS).astype(np.int64), _BETS - 1)
-            past = self._ranks[k] + _PRIOR
-            bet = past * (_BETS / past.sum(1, keepdims=True))
+            bins, width = np.searchsorted(self._ends[k][1:-1], rank, "right"), np.diff(self._ends[k])
+            past = self._ranks[k] + _PRIOR * width
+            bet = past / (past.sum(1, keepdims=True) * width)
             log_e[k] = np.log(bet[group, bins]).sum()
             self._ranks[k] *= self._memory ** len(codes)
             np.add.at(self._ranks[k], (group, bins), 1.0)
@@ -202,13 +203,13 @@ class Monitor:
         return np.asarray((up_to - equal + self._random.random(len(code)) * (equal + 1.0)) / (before.sum(1) + 1.0))
 
     def _codes(self, X: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-        """The bin of each cell, (n, d); of other levels, and of missing cells, the last two."""
+        """The bin of each cell, (n, d): of other levels the first one, of missing cells the last one."""
         out = np.empty(X.shape, np.int64)
         for j, (column, bounds) in enumerate(zip(self._schema.columns, self._bounds, strict=True)):
             x = X[:, j]
             code = np.searchsorted(bounds, x, "left")
             if column.is_categorical:
-                code = np.where(np.append(bounds, np.nan)[code] == x, code, len(bounds))
+                code = np.where(np.append(bounds, np.nan)[code] == x, code + 1, 0)
             out[:, j] = np.where(np.isnan(x) & ~unseen[:, j], len(bounds) + 1, code)
         return out
 
