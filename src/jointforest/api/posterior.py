@@ -549,7 +549,7 @@ class Posterior:
         check_hard(conditions)
         for name, condition in conditions.items():
             refuse_pair(schema[name], condition)
-            self.marginal(name).warn_beyond(condition)
+            self.marginal(name)._warn_beyond(condition)
         self.check()
         share = np.exp(np.minimum(self.log_event(conditions, True), 0.0))
         return self.give(share) if len(share) == 1 else share
@@ -1213,7 +1213,7 @@ class Marginal:
         warn(NotLearnedWarning(self._unlearned, f"such answers are {otherwise}; ask up to {self._end}"))
         return np.where(at > until, otherwise, answer)
 
-    def warn_beyond(self, condition: Any) -> None:
+    def _warn_beyond(self, condition: Any) -> None:
         """Warn of a condition of an event that ends beyond what was observed of the column."""
         until = self._column.learned_until
         if until == math.inf or isinstance(condition, PerRow):
