@@ -68,7 +68,7 @@ def flights(data: Path, folder: Path, quick: bool) -> None:
 
 
 def claims() -> pd.DataFrame:
-    """Damages of 3,000 insured cars, one in six hundred of which is larger than 50,000."""
+    """3,000 claims of car insurance, one in six hundred of which is larger than 50,000."""
     rng = np.random.default_rng(0)
     n = 3000
     age, cause = rng.integers(18, 85, n), rng.choice(["glass", "collision", "injury"], n, p=[0.4, 0.5, 0.1])

@@ -40,10 +40,13 @@ _POWERS = ("W", "kW", "kWh", "MW", "V", "mV", "hp", "bhp", "kmpl", "mpg", "°C",
 _UNITS = frozenset((*_SIZES, *_TIMES, *_BYTES, *_THOUSANDS, *_POWERS))
 """Units that may follow a number without a space."""
 _SQUARES = frozenset(f"{unit}{power}" for unit in ("m", "cm", "km", "mm", "ft") for power in "23")
+"""Units of areas and volumes, such as m2, whose digit belongs to the unit."""
 _OUT_OF = re.compile(r"\s*/\s*[1-9]\d{0,2}")
-"""What follows a number of points; four digits are rather a year."""
+"""What follows points out of a maximum. At most three digits, because four may be a year."""
 _PER = re.compile(r"[^\W\d_]+/\S*\d\S*")
+"""Units that contain a number, such as l/100km; a space must stand before them."""
 _DIGITS = re.compile(r"^[+\-−]?\d[\d.,]*")
+"""A number before a unit that contains digits."""
 _NUMBER = re.compile(
     r"(?P<open>\()?\s*(?P<before>[+\-−]?)\s*"
     r"(?P<prefix>[^\d\s.,()+\-−]{0,3}[^\W\d_]\.?|[^\d\s.,()+\-−]{0,4})\s*(?P<after>[+\-−]?)\s*"

@@ -167,15 +167,19 @@ _MOST_LEVELS = 8
 """Levels of a column that have a bar."""
 
 
-class TableRows(NamedTuple):
-    """Rows of a table to stand beside the joint: X (n, d), and columns with cells that are ranges, bool (d,)."""
+class ShownRows(NamedTuple):
+    """Rows of a table, which are shown beside the joint.
 
-    # Which values the cells of these columns have is not known, so nothing is counted in them.
+    X : float64 array (n, d). Their cells.
+    has_ranges : bool array (d,). Which columns have cells that are ranges.
+    """
+
+    # Cells that are ranges have no exact value, so these columns are not counted.
     X: np.ndarray
     has_ranges: np.ndarray
 
 
-def columns(shown: ShownJoint, table: TableRows | None) -> list[dict[str, Any]]:
+def columns(shown: ShownJoint, table: ShownRows | None) -> list[dict[str, Any]]:
     """The template's data on each column."""
     answer = answers.posterior(shown, {"exact": True})["columns"]
     found = []
@@ -188,11 +192,11 @@ def columns(shown: ShownJoint, table: TableRows | None) -> list[dict[str, Any]]:
     return found
 
 
-def encoded(shown: ShownJoint, frame: Any) -> TableRows:
+def encoded(shown: ShownJoint, frame: Any) -> ShownRows:
     """Rows of a frame as the joint has them; levels never seen are missing."""
     X, _, ranges = encode_ranges(shown.joint.schema, frame)
     none = np.zeros(X.shape[1], bool)
-    return TableRows(X, none if ranges is None else np.any(ranges.number >= 0, axis=0))
+    return ShownRows(X, none if ranges is None else np.any(ranges.number >= 0, axis=0))
 
 
 def _level_bars(column: Column, bins: ShownBins, one: Any, mass: np.ndarray, rows: np.ndarray | None) -> dict[str, Any]:
@@ -282,7 +286,7 @@ class Dependence(NamedTuple):
     order: np.ndarray
 
 
-def find_dependence(shown: ShownJoint, table: TableRows | None = None) -> Dependence | None:
+def find_dependence(shown: ShownJoint, table: ShownRows | None = None) -> Dependence | None:
     """The dependences of a joint, and of rows of its table; None of a single column."""
     columns = shown.columns
     if len(columns) < 2:

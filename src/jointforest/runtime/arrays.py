@@ -1,4 +1,4 @@
-"""Whole-array operations that NumPy lacks, and what must be true of the arrays of files."""
+"""Whole-array operations that NumPy lacks, checks of the arrays of files, and the memory that a question may use."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sums_by_key(keys: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.nd
     return keys[first], np.add.reduceat(counts, first) if len(first) else counts
 
 
-# ---- What must be true of the arrays of a saved model: files are not trusted, and kernels check no bounds.
+# ---- Checks of the arrays of a saved model: files are not trusted, and kernels check no bounds.
 
 FINITE = -sys.float_info.max, sys.float_info.max
 """Least and largest finite number."""
@@ -59,9 +59,9 @@ FINITE = -sys.float_info.max, sys.float_info.max
 class Field(NamedTuple):
     """What must be true of an array.
 
-    types : str. Its type, such as "f8", or several with spaces between.
+    types : str. Allowed types, separated by spaces, such as "f8".
     axes : str. The names of the sizes of its axes, such as "L p"; a number is a size.
-    least, largest : float, optional. Ends of its numbers, of which none is NaN then; None if it may have any.
+    least, largest : float, optional. Least and greatest allowed number; NaN is then refused. None: no check.
     """
 
     types: str
@@ -71,7 +71,7 @@ class Field(NamedTuple):
 
 
 def check_arrays(at: str, arrays: Mapping[str, Any], fields: Mapping[str, Field], **sizes: int) -> dict[str, int]:
-    """Raise ValueError, which starts with ``at``, unless each array is as its field says; returns the sizes of axes.
+    """Raise ValueError unless each array fits its field. The message starts with ``at``. Returns the sizes of axes.
 
     A size that is not given is that of the first array that has it.
     """
@@ -102,10 +102,10 @@ def need_all(name: str, holds: np.ndarray, values: np.ndarray, expected: str) ->
         raise ValueError(f"{name}[{where}] is {values[at]}, expected {expected}")
 
 
-# ---- How much memory a question may take at a time: what would take more is cut into pieces.
+# ---- Memory that one question may use: what would use more is cut into pieces.
 
 LIMIT = 2 << 30
-"""Bytes that a question may take, beside its answer."""
+"""Bytes of memory that one question may use, beside its answer."""
 
 
 def at_once(bytes_each: float, share: float = 1.0) -> int:

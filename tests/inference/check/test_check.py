@@ -698,7 +698,7 @@ def test_cells_that_break_a_relation_are_those_of_a_plain_count(columns: list[st
         cuts = np.unique(np.quantile(frame["salary"], np.arange(1, 16) / 16)).tolist()
         code = [sum(x >= cut for cut in cuts) for x in frame["salary"]]
         codes.append(code if name == "salary" else pd.factorize(frame[name])[0].tolist())
-    expected = np.array(broken(*codes, *beside, model.alone.tolist()))
+    expected = np.array(broken(*codes, *beside, model.p_wrong_alone.tolist()))
     assert (expected.max() > 0.1) == (number > 0)
     np.testing.assert_allclose(model.broken.p, expected, rtol=1e-9)
 
@@ -838,7 +838,7 @@ def test_probabilities_of_broken_sums_are_those_of_a_plain_calculation(kind: str
         top = top if top > -np.inf else 0.0
         # Powers of densities, because they count the numbers of a sum twice.
         cases.append({name: max(0.5 * density, 0.5 * top - 50.0) + error for name, (density, error) in scores.items()})
-    p_rule, alone = 1.0 / (1.0 + (share / 0.1) ** 4), pd.DataFrame(model.alone, columns=list(columns))
+    p_rule, alone = 1.0 / (1.0 + (share / 0.1) ** 4), pd.DataFrame(model.p_wrong_alone, columns=list(columns))
     expected = [wrong_by_rule(p_rule, case, dict(alone.loc[r])) for r, case in zip(rows, cases, strict=True)]
     assert [str(rule) for rule in model.rules.rules] == [f"{total} = {' + '.join(parts)}"]
     for r, of in zip(rows, expected, strict=True):

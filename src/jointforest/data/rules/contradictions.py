@@ -1,4 +1,4 @@
-"""Which rows of a table contradict a rule; and a table in codes, as the search for rules reads it."""
+"""Rows that contradict rules, and the table as codes."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class CodedTable:
 
 
 def _ranked_cells(x: np.ndarray, step: float) -> np.ndarray:
-    """`ranked` of numbers on a grid, the same for numbers of one cell."""
+    """`ranked` for numbers on a grid: numbers in one grid cell get the same rank."""
     known = ~np.isnan(x)
     if not known.any():
         return np.full(len(x), -1)

@@ -71,7 +71,7 @@ def _where_by_range(table: CodedTable, group: list[int], mask: np.ndarray) -> li
             is_mutual, least = not mask[outside].any(), np.log(2.0 * table.d**3 / CHANCE)
             if is_mutual:
                 of_values = [len(np.unique(x[rows])) for rows in (known, inside)]
-                # rows of equal values are often alike: so many values lie in the range by chance, too
+                # Rows of equal values are dependent, so the number of values limits the evidence.
                 nats = min(n * -np.log(mask[known].mean()), np.log(comb(*of_values)))
             else:
                 nats = _against_chance(mask[outside], x[outside], n, least)
@@ -91,19 +91,19 @@ def _where_by_range(table: CodedTable, group: list[int], mask: np.ndarray) -> li
 
 
 def _against_chance(mask: np.ndarray, x: np.ndarray, n: int, least: float) -> float:
-    """Log-likelihood ratio that n rows of a range are missing for another reason than those outside (m,), of which the
-    nearest come first; 0 if these say that there is no edge. The ratio has to be ``least``."""
+    """Evidence, in nats, that n missing rows in a range are not chance. 0 if the rows just outside are missing more
+    often than the rest. ``mask`` and ``x`` (m,) are of the rows outside, the nearest first; ``least`` is needed."""
     share = float(mask.mean())
-    # Rows of equal values may be missing together, as those of one group are: so many of them count as one.
-    _, place = np.unique(x, return_inverse=True)
-    count = np.bincount(place)
-    off = (np.bincount(place, mask) - share * count) ** 2 / (share * (1.0 - share) * count)
-    alike = max(off.sum() / max(len(count) - 1, 1), 1.0)
-    # In the rows next to the range cells are missing as often as farther on: missing cells that only become more
-    # frequent are no question that was not asked. As many rows are compared as the range must have.
+    # Rows of equal values may be dependent. The evidence is divided by this overdispersion.
+    _, value_index = np.unique(x, return_inverse=True)
+    count = np.bincount(value_index)
+    deviation = (np.bincount(value_index, mask) - share * count) ** 2 / (share * (1.0 - share) * count)
+    overdispersion = max(deviation.sum() / max(len(count) - 1, 1), 1.0)
+    # If missing cells only become more frequent, no rule explains them. The rows next to the range are compared with
+    # the rest: as many as the range must have.
     near = min(max(int(least / -np.log(share)) + 1, _FEWEST), len(mask) // 2)
     is_edge = bdtrc(int(mask[:near].sum()) - 1, near, mask[near:].mean()) >= _AS_OFTEN
-    return is_edge * n / alike * -np.log(share)
+    return is_edge * n / overdispersion * -np.log(share)
 
 
 def _where_by_levels(table: CodedTable, group: list[int], mask: np.ndarray) -> Iterator[MissingWhere]:

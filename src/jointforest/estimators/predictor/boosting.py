@@ -147,17 +147,20 @@ def try_shape(
         model, ranks = grow_boosting(table, shape, rows, n_classes, n_iter, seed)
         X, X_held = _tree_cells(rows.X, ranks), _tree_cells(held.X, ranks)
         loss, plain = _sums_of_losses(model, X_held, held.y, weight, n_classes)
-        while not trials and _goes_on(loss, float(np.abs(weight).sum()) if n_classes else float(loss.min())):
+        while not trials and _needs_more_iterations(
+            loss, float(np.abs(weight).sum()) if n_classes else float(loss.min())
+        ):
             model.set_params(warm_start=True, max_iter=len(loss) + FIXED.iterations_at_once).fit(X, rows.y)
             loss, plain = _sums_of_losses(model, X_held, held.y, weight, n_classes)
         trials.append(Trial(model, ranks, loss, plain))
     return trials
 
 
-def _goes_on(loss: np.ndarray, unit: float) -> bool:
-    """Whether more iterations are tried: the last ones are among the best, and gained enough, in this unit."""
+def _needs_more_iterations(loss: np.ndarray, scale: float) -> bool:
+    """Whether more iterations are tried: the best one is among the last, and these gained ``least_gain`` of ``scale``.
+    Of classes the scale is the sum of the weights, so that gains are nats per row; of numbers it is the least loss."""
     before = loss[: len(loss) - FIXED.iterations_at_once]
-    gains = not len(before) or before.min() - loss.min() >= FIXED.least_gain * unit
+    gains = not len(before) or before.min() - loss.min() >= FIXED.least_gain * scale
     return bool(gains and loss.argmin() + FIXED.patience > len(loss) and len(loss) < FIXED.most_iterations)
 
 

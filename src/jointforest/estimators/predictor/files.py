@@ -234,9 +234,8 @@ def _boosted_of(schema: Schema, part: dict[str, np.ndarray], link: str, K: int) 
             _require(bool(np.isfinite(values).all()), "level_value: not finite")
             if len(values) and bool((values == np.rint(values)).all()) and values.min() >= 0 and values.max() < 2**31:
                 n_levels[f] = int(values.max()) + 1
-    truth = {field: part[field] for field in ("missing_left", "other_left")}
-    _require(all(bool((array <= 1).all()) for array in truth.values()), "missing_left, other_left: 0 or 1")
-    arrays = {field: part[field] for field in ENSEMBLE_FIELDS} | {f: a.astype(bool) for f, a in truth.items()}
+    arrays = {field: part[field] for field in ENSEMBLE_FIELDS}
+    arrays |= {field: part[field].astype(bool) for field in ("missing_left", "other_left")}
     names = tuple(schema.names[j] for j in column.tolist())
     outputs = part["base"].shape[0]
     classes = tuple(range(2 if link == "logistic" else outputs)) if K else None

@@ -164,6 +164,7 @@ _STILL = 2e-4  # rounds end when the mean change of probabilities is below this 
 _MANY_ROWS = 1_000  # least number of rows with which a density is known well enough to take errors out of it
 _GENUINE = 0.05  # least share of a learned prediction that is not of errors
 _SMALLEST = 1e-300  # avoids divisions by 0
+_AT_RANDOM = -2  # index of values at random among the kinds of errors
 
 _Joint = Callable[
     ["ErrorModel", np.ndarray, Sequence[np.ndarray], Callable[[slice, int, np.ndarray], np.ndarray]], np.ndarray
@@ -204,7 +205,7 @@ class ErrorModel:
     rules, breaks : BrokenRules, Breaks. The rules of numbers, and which of them each row breaks.
     relations, broken : Relations, Broken. The relations between columns, and which of them each row breaks. ``broken``
         also has the orders.
-    alone : float array (n, d). Probability that a cell is wrong, without the rules and relations that its row breaks.
+    p_wrong_alone : float array (n, d). Probability that a cell is wrong, if broken rules and relations are ignored.
     key, source : int or None. The columns that name the entity of each row, and the source that reports it.
     votes : dict of int to Votes. The votes on the columns that the entity determines.
     """
@@ -218,7 +219,9 @@ class ErrorModel:
         key: int | None = None,
     ) -> None:
         self.columns, self._joint, self.swaps, self.rules = list(columns), joint, swaps, rules
-        rows_of_rules = rules.broken(np.column_stack([c.item for c in columns]), np.zeros(len(columns), bool), True)
+        rows_of_rules = rules.rows_breaking(
+            np.column_stack([c.item for c in columns]), np.zeros(len(columns), bool), True
+        )
         self.n = len(columns[0].item)
         self.rows, self.is_right = np.arange(self.n), np.zeros(len(columns), bool)
         self.item = np.column_stack([column.item for column in columns])
@@ -238,14 +241,14 @@ class ErrorModel:
         self._vote()
         n = self.n
         self.relations = Relations(columns)
-        self.alone = np.zeros((n, len(columns)))
-        self._odd = np.zeros((n, len(columns)))  # probability of an error that is no random value of the column
-        self._explain(self.relations.code, rows_of_rules)
+        self.p_wrong_alone = np.zeros((n, len(columns)))
+        self._p_other_error = np.zeros((n, len(columns)))  # probability of an error other than a random value
+        self._weigh_broken(self.relations.code, rows_of_rules)
         self.posterior = [_Posterior(np.zeros(n), c.item, np.ones(n), np.full(n, RANDOM)) for c in columns]
         for j, votes in self.votes.items():
             p_wrong = np.where(self.columns[j].item >= 0, 1.0 - votes.seen, votes.probability)
             self.posterior[j] = _Posterior(p_wrong, votes.best, votes.probability, np.full(n, RANDOM))
-            self.alone[:, j] = p_wrong
+            self.p_wrong_alone[:, j] = p_wrong
         self._weight: dict[int, np.ndarray] = {}
         self._support: dict[tuple[int, int], np.ndarray] = {}
         self._kept_counts: dict[int, list[Counts]] = {}
@@ -254,7 +257,8 @@ class ErrorModel:
             before = [of.p_wrong for of in self.posterior]
             self._round(is_first=k == 0)
             moved = [np.abs(of.p_wrong - old).mean() for of, old in zip(self.posterior, before, strict=True)]
-            self._explain(self.relations.code, rows_of_rules)
+            self._weigh_broken(self.relations.code, rows_of_rules)
+            # The first round does not know yet which cells explain broken rules.
             if max(moved) < _STILL and not (k == 0 and max(self.broken.p.max(), self.breaks.p.max()) > 0.0):
                 break
 
@@ -315,8 +319,9 @@ class ErrorModel:
         for j, i in right.items():
             one.item[0, j] = i
         codes = [self.relations.codes(j, one.item[:, j]) for j in range(d)]
-        one.alone, one._odd = (np.where(one.is_right, 0.0, of[[r]]) for of in (self.alone, self._odd))
-        one._explain(np.column_stack(codes), self.rules.broken(one.item, one.is_right))
+        of_table = self.p_wrong_alone, self._p_other_error
+        one.p_wrong_alone, one._p_other_error = (np.where(one.is_right, 0.0, of[[r]]) for of in of_table)
+        one._weigh_broken(np.column_stack(codes), self.rules.rows_breaking(one.item, one.is_right))
         one.swaps = Swaps(*(x[[r]].copy() for x in self.swaps))
         for j, i in right.items():
             k = int(self.swaps.neighbour[r, j])
@@ -371,10 +376,11 @@ class ErrorModel:
             )
         return found
 
-    def _explain(self, code: np.ndarray, rows_of_rules: Sequence[RowsOfRule]) -> None:
-        """Set ``breaks`` and ``broken``, by what is known of each cell alone; ``code`` as `Relations.broken`."""
-        self.breaks = self.rules.breaks(rows_of_rules, self.alone)
-        found = self.relations.broken(code, self.is_right, self.alone)
+    def _weigh_broken(self, code: np.ndarray, rows_of_rules: Sequence[RowsOfRule]) -> None:
+        """Weigh which cell of each broken rule or relation is wrong, from `p_wrong_alone`; ``code`` as for
+        `Relations.broken`."""
+        self.breaks = self.rules.weigh_rows(rows_of_rules, self.p_wrong_alone)
+        found = self.relations.broken(code, self.is_right, self.p_wrong_alone)
         p = np.where(self.breaks.item < 0, self.breaks.p, 0.0)
         self.broken = Broken(np.maximum(found.p, p), np.where(p > found.p, -1, found.relation))
 
@@ -475,7 +481,7 @@ class ErrorModel:
     def _vague(self, j: int) -> np.ndarray:
         """p(value in the cell, by one of the two errors that do not depend on the truth | a wrong cell), (U,)."""
         column, share = self.columns[j], self.share[j]
-        return np.asarray(share[-2] * np.exp(column.log_random) + share[-1] * np.exp(column.log_any))
+        return np.asarray(share[_AT_RANDOM] * np.exp(column.log_random) + share[-1] * np.exp(column.log_any))
 
     def _column(
         self,
@@ -573,13 +579,12 @@ class ErrorModel:
     def _by_functions(
         self, j: int, values: np.ndarray, new: np.ndarray, counts: Sequence[Counts]
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """The predictions of near-functions, (n, C) each, and what is expected if the partners' cells are wrong. The
-        second one is a density of rows in units of the share of random values."""
-        # Without knowing more, the partner has as many random values as the column itself. Its cell is less probably
+        """Return the predictions, (n, C) each, and that for a wrong partner, divided by the rate of random values."""
+        # By default, the partner is assumed to have as many random values as the column. Its cell is less probably
         # wrong if it predicts the cells of other columns well, and if other partners predict the same.
         everywhere, (first, *others) = counts[0].at(values, new), counts[1:]
         columns, guess = self.partners[j].columns, first.guess()
-        odd = 1.0 - np.prod(1.0 - self._odd[:, columns[0]], axis=1)[:, None]
+        odd = 1.0 - np.prod(1.0 - self._p_other_error[:, columns[0]], axis=1)[:, None]
         ratio = np.zeros(self.n)
         for i in columns[0]:
             ratio += np.prod([of for (a, k), of in self._support.items() if a == i and k != j], axis=0)
@@ -592,15 +597,16 @@ class ErrorModel:
 
     def _random_rate(self, i: int) -> float:
         """The share of random values in column i. Other errors rarely make a level of it."""
-        return float(self.rate[i] * self.share[i][-2])
+        return float(self.rate[i] * self.share[i][_AT_RANDOM])
 
     def _supports(self, counts: Sequence[Sequence[Counts]]) -> dict[tuple[int, int], np.ndarray]:
-        """For each partner i and the column k that it determines, (n,): how much more probable the cell of k is if the
-        cell of i is wrong than if it is right."""
+        """(n,) for each partner i and column k: p(cell of k | cell of i is wrong) / p(cell of k | cell of i)."""
         out, pooled = {}, float(self.rate.mean())
         for k, (everywhere, *partners) in enumerate(counts):
+            if not self._is_predicted(k, pooled):
+                continue
             for of, columns in zip(partners, self.partners[k].columns, strict=True):
-                if self._is_predicted(k, pooled) and len(columns) == 1:
+                if len(columns) == 1:
                     seen = everywhere.item[:, None]
                     shares, given = everywhere.at(seen)[:, 0], of.at(seen)[:, 0]
                     e = self._random_rate(columns[0])
@@ -618,7 +624,7 @@ class ErrorModel:
         # Two explanations of the c rows of a value are compared. A genuine value needs one new text, with the
         # probability of its letters, and then each row is right. Otherwise each row needs an error of its own. Errors
         # at random are left out, because they only repeat genuine values.
-        log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, -2], _SMALLEST))
+        log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, _AT_RANDOM], _SMALLEST))
         gain = np.log(np.maximum(right, _SMALLEST)) - log_error
         c = np.maximum(column.count, 1.0)
         mean_gain, mean_error = (np.bincount(u, x, column.n_seen) / c for x in (gain, log_error))
@@ -648,8 +654,9 @@ class ErrorModel:
         rows = np.flatnonzero(self.broken.p[:, j])
         other = np.where((values >= 0) & (values != column.item[:, None]), p, 0.0)[rows]
         other /= np.maximum(1.0 - column.has_mass * p[rows, :1], _SMALLEST)
-        self.alone[:, j] = 1.0 - (1.0 - p_wrong) * (1.0 - self.swaps.p[:, j])
-        self._odd[known, j] = 1.0 - (by_error[:, 0] + by_error[:, -2]) * (1.0 - self.swaps.p[known, j])
+        in_place = 1.0 - self.swaps.p[:, j]
+        self.p_wrong_alone[:, j] = 1.0 - (1.0 - p_wrong) * in_place
+        self._p_other_error[known, j] = 1.0 - (by_error[:, 0] + by_error[:, _AT_RANDOM]) * in_place[known]
         moved = self.broken.p[rows, j] * np.minimum(score[rows, 0], 1.0 - p_wrong[rows])
         score[rows] += moved[:, None] * other
         score[rows, 0] -= moved

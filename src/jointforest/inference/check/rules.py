@@ -3,7 +3,7 @@
 One cell of a row that breaks `gross = net + tax` is wrong, and the others say what its value is. Which one it is, the
 joint tells: the density of the row with each of the cells corrected, times the probability of the error that changed
 the corrected value into the one in the cell. In an order, such as `start <= end`, the wrong cell has no single true
-value. There the probabilities that the cells are wrong for other reasons count.
+value. For an order, mainly the other evidence that a cell is wrong decides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from .texts import edits_between
 _MOST = 0.05  # greatest share of rows that break a rule, for each column but one: then half of them are genuine
 _STEEP = 4.0  # power of the share: half of it makes 16 of 17 exceptions wrong
 _BREAKS_ANOTHER = 1e-3  # probability that a row with a corrected cell breaks another rule
-_TRUST = 0.5  # power of densities: a cell that the others give counts twice in them, and few rows exaggerate
+# Densities are raised to this power: they are overconfident in small tables, and count a derived cell twice.
+_TRUST = 0.5
 _LEAST = 1e-6  # least probability that a cell is right, for other reasons than rules
 _MOST_DROP = 50.0  # log densities that are lower than the highest one of a row by more than this are equal
 
@@ -50,8 +51,8 @@ class RowsOfRule(NamedTuple):
 
     rule : int. An index into `BrokenRules.rules`.
     rows : int array (r,), columns : list of c int.
-    score : float array (r, c). Log-probability, up to a constant of the row, that this cell alone is wrong; without
-        other reasons.
+    score : float array (r, c). Log-probability, up to a constant of the row, that this cell alone is wrong. Other
+        evidence is not included.
     item : int array (r, c). The value that the rule gives, as `CheckedColumn.item`; -1 if it gives none.
     """
 
@@ -99,9 +100,9 @@ class BrokenRules:
         rule = self.rules[k]
         return f"breaks {replace(rule, tolerance=0.0) if isinstance(rule, Equation) else rule}"
 
-    def broken(self, item: np.ndarray, is_right: np.ndarray, may_add: bool = False) -> list[RowsOfRule]:
-        """The rows that break each rule, whose cells have the values ``item`` (n, m). ``is_right`` (m,) says which
-        columns are known to be right, and ``may_add`` whether values that no cell has are added to the columns."""
+    def rows_breaking(self, item: np.ndarray, is_right: np.ndarray, may_add: bool = False) -> list[RowsOfRule]:
+        """For each rule, the rows that break it. ``item`` (n, m) has their values. ``is_right`` (m,) says which columns
+        are known to be right, and ``may_add`` whether values that no cell has are added to the columns."""
         n, schema, found = len(item), self._schema, []
         X = np.full((n, len(schema.columns)), np.nan)
         for i, j in enumerate(self._places):
@@ -122,11 +123,13 @@ class BrokenRules:
                 found.append(RowsOfRule(k, rows, of, score, items))
         return found
 
-    def breaks(self, found: Sequence[RowsOfRule], p_wrong: np.ndarray) -> Breaks:
-        """The rules that rows break. ``p_wrong`` (n, m) is the probability that a cell is wrong for other reasons."""
+    def weigh_rows(self, found: Sequence[RowsOfRule], p_wrong: np.ndarray) -> Breaks:
+        """For each cell, the rule that it most probably breaks. ``p_wrong`` (n, m) is the probability that a cell is
+        wrong by other evidence."""
         p, items, which = np.zeros(p_wrong.shape), np.full(p_wrong.shape, -1), np.full(p_wrong.shape, -1)
         for k, rows, of, score, item in found:
-            # If one cell alone is wrong, the others are right. An order gives no value, so it adds no more to the odds.
+            # If one cell alone is wrong, the others are right. An order has no likelihood of a value, so the prior
+            # probability is multiplied in here.
             alone = np.clip(p_wrong[rows][:, of], _LEAST, 1.0 - _LEAST)
             log_p = score - np.log1p(-alone) + (np.log(alone) if isinstance(self.rules[k], Order) else 0.0)
             share = np.exp(log_p - log_p.max(axis=1, keepdims=True))

@@ -26,7 +26,10 @@ _CLEAR = 3.0  # standard deviations by which the number of rows that are denser 
 _LEAST_MEAN = 1.5  # least mean gain of swapped rows: that of genuine rows is 1
 _UNLIKELY = 8.0  # rows whose two cells would be less likely by more than this after a swap, each alone, are not asked
 _MOST = 50.0  # greatest change of the log density that counts
-_DOUBT = 0.1  # standard deviation of the factor by which gains count, which is about 1: see `_factor_of_gains`
+_FACTOR_SD = 0.1  # prior standard deviation of the factor, around 1: see `_factor_of_gains`
+_LEAST_FACTOR = 0.3  # least factor that is compared; the prior makes smaller ones improbable
+_FACTORS = 15  # factors that are compared, 0.05 apart
+_SHARES = 0.0, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15  # shares of swapped rows that are tried, to `_EXCHANGEABLE`
 
 
 class Swaps(NamedTuple):
@@ -103,8 +106,8 @@ def _exchanged(column: CheckedColumn, other: CheckedColumn) -> np.ndarray:
 
 
 def _rows_of_same(a: np.ndarray, b: np.ndarray) -> int:
-    """The number of rows with the same value in both cells. A value that mostly occurs in both, such as 0, counts at
-    most as often as it occurs in one of them."""
+    """The number of rows with the same value in both cells. A value that is usual in both, such as 0, counts at most
+    as often as it stands in only one."""
     value, rows = np.unique(a[a == b], return_counts=True)
     alone = np.sort(np.concatenate([a[a != b], b[a != b]]))
     alone_rows = np.searchsorted(alone, value, side="right") - np.searchsorted(alone, value)
@@ -133,8 +136,8 @@ def _p_swapped(gain: np.ndarray, n_rows: int, n_same: int, is_learned: bool) -> 
     rows the cells are the same."""
     # If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
     # learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain
-    # above 0 is needed: it falls as exp(-gain), from its value near 0, where rows with the same cells are too. What is
-    # more is a second mode, of swapped rows, whose gains are taken to be exponential.
+    # above 0 is needed: it falls as exp(-gain), from its value near 0, where rows with the same cells are too. The
+    # excess rows form a second group, the swapped ones. Their gains are taken to be exponential.
     gain, p = np.clip(gain, -_MOST, _MOST), np.zeros(len(gain))
     if not is_learned:
         share = _START
@@ -158,15 +161,14 @@ def _p_swapped(gain: np.ndarray, n_rows: int, n_same: int, is_learned: bool) -> 
 
 
 def _factor_of_gains(gain: np.ndarray) -> float:
-    """The factor, from 0.3 to 1, of gains (r,) with which gains and losses of the same size are as frequent as they
-    should be."""
+    """Factor (0.3 to 1) that makes gains and losses of equal size as frequent as theory says; ``gain`` (r,)."""
     # In rows that are drawn from a distribution, gains of size g are exp(-g) times as frequent as losses. The joint of
     # a small table exaggerates: its gains follow this law after multiplication by the factor. In the rows that are
     # swapped, gains and losses are exchanged. Large losses tell nothing, because most such rows are not asked.
     gain = gain[np.abs(gain) < _UNLIKELY]
-    factor = np.linspace(0.3, 1.0, 15)[:, None]
-    fits = np.full((15, 1), -np.inf)
-    for share in (0.0, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15):
+    factor = np.linspace(_LEAST_FACTOR, 1.0, _FACTORS)[:, None]
+    fits = np.full((_FACTORS, 1), -np.inf)
+    for share in _SHARES:
         p = share + (1.0 - 2.0 * share) / (1.0 + np.exp(factor * gain))
         fits = np.maximum(fits, np.log(p).sum(axis=1, keepdims=True))
-    return float(factor[(fits - 0.5 * ((1.0 - factor) / _DOUBT) ** 2).argmax(), 0])
+    return float(factor[(fits - 0.5 * ((1.0 - factor) / _FACTOR_SD) ** 2).argmax(), 0])

@@ -24,7 +24,7 @@ _LEFT_OUT = 1e-9
 _LEAST_KNOWN = 1e-7
 """Probability below which a column has no value given the evidence: rounding leaves as much of an impossible row."""
 _TIE = 1e-13
-"""Added to a quantile's level where large values become small ones: of two that are equally good it is the larger."""
+"""Added to the level 1 - q if the conversion reverses the order, so that a tie gives the larger value."""
 _MOST_CELLS = 1 << 10
 """Cells of a grid from which on rounding to it is left out of moments: it would add about 1e-6 of the variance."""
 
@@ -258,7 +258,7 @@ class RuledPosterior(PosteriorState):
     # ---- columns in other units
 
     def _converted(self, j: int) -> Term | None:
-        """The term of a column that is another one in another unit: without grids, or with a grid each."""
+        """The term of a column that is another column in another unit (both with a grid, or the other without one)."""
         terms = self.coordinates.sources[j].terms
         if len(terms) != 1 or terms[0].table is not None:
             return None
@@ -272,7 +272,7 @@ class RuledPosterior(PosteriorState):
         if column.step > 0.0:  # the upper edge of the cell of x, or of the one below it
             x = np.array([self.coordinates.border(j, one) for one in x.tolist()])
         back = (x - self.coordinates.sources[j].constant) / term.coefficient
-        if inner.step > 0.0:  # the last value before the bound, on which none lies
+        if inner.step > 0.0:  # the greatest grid value below the bound; no grid value is on it
             back = inner.center + np.floor((back - inner.center) / inner.step) * inner.step
         if term.coefficient > 0.0:
             return self.inner.cdf(term.at, back)
