@@ -95,6 +95,7 @@ def dirty(n: int = 600) -> pd.DataFrame:
         }
     )
     table.loc[3, "town"] = table.loc[3, "town"][:-2] + "xx"
+    table.loc[3, "region"] += "h"
     table.loc[50, "town"] = next(town for town in names if town != table.loc[50, "town"])
     table.loc[99, "sales"] *= 1000
     return table
