@@ -192,9 +192,9 @@ def test_bad_tables_are_refused(change, fault: str) -> None:
 
 def test_thousands_of_rows_and_single_ones() -> None:
     rng = np.random.default_rng(0)
-    value = np.cumsum(rng.normal(size=6003)).round(2)
-    subject = np.repeat([1, 2, 3, 4, 5], [3000, 3000, 1, 1, 1])
-    frame = pd.DataFrame({"who": subject, "t": np.arange(6003), "x": value})
+    value = np.cumsum(rng.normal(size=3203)).round(2)
+    subject = np.repeat([1, 2, 3, 4, 5], [3000, 200, 1, 1, 1])
+    frame = pd.DataFrame({"who": subject, "t": np.arange(3203), "x": value})
     other = jf.fit(frame, group="who", order="t", random_state=0)
     gaps = frame.assign(x=frame["x"].mask(frame.index % 100 == 50))
     assert np.isfinite(other.log_density(gaps)).all()

@@ -442,7 +442,7 @@ def test_it_is_served_to_this_machine_alone() -> None:
     ],
 )
 def test_who_sends_half_a_head_is_sent_away(monkeypatch: pytest.MonkeyPatch, begin: bytes) -> None:
-    monkeypatch.setattr("jointforest.explorer.server._SECONDS", 0.3)
+    monkeypatch.setattr(server, "_HEAD_SECONDS", 0.5)
     with forest().explore(browser=False) as page:
         address, _ = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")
@@ -452,7 +452,7 @@ def test_who_sends_half_a_head_is_sent_away(monkeypatch: pytest.MonkeyPatch, beg
 
 
 def test_who_sends_half_a_head_after_a_whole_request_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointforest.explorer.server._SECONDS", 0.3)
+    monkeypatch.setattr(server, "_HEAD_SECONDS", 1.0)
     with forest().explore(browser=False) as page:
         address, token = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")
@@ -463,8 +463,9 @@ def test_who_sends_half_a_head_after_a_whole_request_is_sent_away(monkeypatch: p
 
 
 def test_who_sends_half_a_body_is_told_so_and_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointforest.explorer.server._SECONDS", 0.3)
+    monkeypatch.setattr(server, "_SECONDS", 0.3)
     with forest().explore(browser=False) as page:
+        page._server.config.timeout_keep_alive = 1  # of a connection after its answer
         address, token = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")
         head = f"POST /{token}/ask/table HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n"
@@ -475,7 +476,7 @@ def test_who_sends_half_a_body_is_told_so_and_sent_away(monkeypatch: pytest.Monk
 
 
 def test_many_half_requests_hold_no_one_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jointforest.explorer.server._SECONDS", 0.3)
+    monkeypatch.setattr(server, "_HEAD_SECONDS", 1.0)
     with forest().explore(browser=False) as page, contextlib.ExitStack() as stack:
         address, token = page.url.removeprefix("http://").split("/")[:2]
         host, port = address.split(":")

@@ -42,6 +42,7 @@ INTEGERS = (0, 1, 2, 3, 7, 63, 64, 127, 255, 2**15, 2**31 - 1)
 
 def loads(data: bytes, path: Path) -> Forest | None:
     """The model in these bytes, or None if they are refused in the promised way."""
+    path.unlink(missing_ok=True)  # to write over a file may wait for the disk
     path.write_bytes(data)
     try:
         return load_forest(path)

@@ -142,14 +142,13 @@ def level_mass(model, leaf, j):
     slot, leaves, n = model.columns.slot[j], model.leaves, n_levels(model, j)
     wide, place = leaves.wide, int(leaves.wide.place[slot])
     if place >= 0:
-        return [float(m) for m in leaves.level_mass[leaf, place : place + n]]
+        return leaves.level_mass[leaf, place : place + n].tolist()
     t, w = -1 - place, wide.scale.shape[1]
-    first = int(wide.start[t])
-    mass = []
-    for k in range(n):
-        word = int(wide.words[wide.set_at[leaf, t] + k // 64])
-        shared = float(wide.share[wide.share_row[leaf, t], first + k]) if word >> (k % 64) & 1 else 0.0
-        mass.append(float(wide.scale[leaf, t]) * shared)
+    first, level = int(wide.start[t]), np.arange(n)
+    word = wide.words[wide.set_at[leaf, t] + level // 64]
+    is_shared = word >> (level % 64).astype(np.uint64) & np.uint64(1) == 1
+    shared = np.where(is_shared, wide.share[wide.share_row[leaf, t], first : first + n], 0.0)
+    mass = (wide.scale[leaf, t] * shared).tolist()
     for at in range(wide.own_start[leaf * w + t], wide.own_start[leaf * w + t + 1]):
         mass[wide.own_level[at]] += float(wide.own_mass[at])
     return mass

@@ -124,8 +124,7 @@ ANSWER = """
 import sys, warnings
 import numba
 warnings.simplefilter("ignore")
-if sys.argv[2:] == ["unknown release"]:
-    numba.__version__ = "9999.0"
+numba.__version__ = "9999.0"
 import jointforest as jf
 joint, rows = jf.load(sys.argv[1]), jf.datasets.load_penguins()
 print(joint.log_density(rows).tobytes().hex(), "jointforest.runtime.numba_internals" in sys.modules)
@@ -140,13 +139,11 @@ def test_this_release_of_numba_is_one_that_was_tested() -> None:
 
 
 def test_an_unknown_release_of_numba_gives_the_same_answers(tmp_path: Path) -> None:
-    jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_.save(tmp_path / "penguins.joint")
-
-    def answer(*release: str) -> list[str]:
-        command = [sys.executable, "-c", ANSWER, str(tmp_path / "penguins.joint"), *release]
-        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "-".join(release))}
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.split()
-
-    tested, unknown = answer(), answer("unknown release")
-    assert tested[0] == unknown[0]
-    assert [tested[1], unknown[1]] == ["True", "False"]
+    rows = jf.datasets.load_penguins()
+    joint = jf.JointTree(random_state=0).fit(rows).joint_
+    joint.save(tmp_path / "penguins.joint")
+    command = [sys.executable, "-c", ANSWER, str(tmp_path / "penguins.joint")]
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    unknown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.split()
+    assert unknown == [joint.log_density(rows).tobytes().hex(), "False"]
+    assert "jointforest.runtime.numba_internals" in sys.modules  # this process learned and answered with it

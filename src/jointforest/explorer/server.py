@@ -28,7 +28,7 @@ _HEAD_SECONDS = 10.0
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's HTTP, which waits for ever for the rest of a head: here the connection is closed after `_SECONDS`."""
+    """uvicorn's HTTP, which waits for ever for the rest of a head: here the connection ends after `_HEAD_SECONDS`."""
 
     _deadline: asyncio.TimerHandle | None = None
 
