@@ -241,8 +241,8 @@ def test_sums_that_share_parts_are_both_kept() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.integers(1, 90, (400, 5)), columns=list("abcde"))
     part = frame[list("abc")].sum(axis=1)
-    frame = frame.assign(y=part + frame["d"], z=part + frame["e"])
-    assert _found(frame) == {"y = a + b + c + d", "z = a + b + c + e"}
+    frame = frame.assign(y=part + frame["d"], z=part + frame["e"], half=frame["e"] / 2)
+    assert _found(frame) == {"y = a + b + c + d", "z = a + b + c + e", "half = 0.5 * e"}
 
 
 def test_two_sums_of_one_column_are_both_named_by_it() -> None:

@@ -25,7 +25,7 @@ def test_a_new_family_is_one_file_and_one_line(tmp_path: Path) -> None:
     text = text.replace(known, '"student": student_kernels, "logistic": logistic_kernels}')
     module.write_text(text.replace(imported, "from . import logistic_kernels, normal_kernels"))
     path = os.pathsep.join([str(tmp_path / "src"), str(HERE.parents[2])])
-    environment = {**os.environ, "PYTHONPATH": path}  # kept code that no leaf is part of serves
+    environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     script = ".".join([*HERE.relative_to(HERE.parents[2]).parts, "ask_new_family"])
     done = subprocess.run(
         [sys.executable, "-m", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False

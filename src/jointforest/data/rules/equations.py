@@ -64,7 +64,7 @@ def _shortened(table: CodedTable, found: list[Equation]) -> list[Equation]:
     # multiple of another as it is then, so together they always say the same.
     out = list(found)
     for i, k in itertools.permutations(range(len(out)), 2):
-        if out[i].tolerance or out[k].tolerance or len(out[i].columns) == 3:
+        if out[i].tolerance or out[k].tolerance or len(out[i].columns) <= 3:
             continue
         of_i, of_k = _coefficients(out[i]), _coefficients(out[k])
         for name in sorted(of_i.keys() & of_k.keys()):
