@@ -21,9 +21,9 @@ _LEVELS = 10
 """Levels of a column that have a bin of their own."""
 _FEWEST = 30
 _PAIR = np.linspace(0.0, 1.0, 9)
-"""Ends of the bins of ranks on which is bet, in each group of a pair."""
+"""Ends of the bins of ranks, in each group of a pair."""
 _ALONE = np.array([0.0, 1 / 64, *_PAIR[1:-1], 63 / 64, 1.0])
-"""Those of a column alone: the narrow bins hold new levels, new numbers, and cells that were never missing."""
+"""Ends of the bins of a column alone. The narrow bins hold new levels, new numbers, and new missing cells."""
 _PRIOR = 80.0
 """Rows that each term has had before the first batch, spread evenly over the ranks."""
 _WINDOW = 2.0

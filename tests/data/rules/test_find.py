@@ -237,6 +237,16 @@ def test_a_change_beyond_the_rounding_is_an_exception() -> None:
     assert not any("excess" in rule.columns for rule in read_training_rows(frame, None).schema.rules)
 
 
+@pytest.mark.parametrize("n", [200, 2_500])
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_cells_that_are_missing_at_one_value_of_an_amount(n: int, share: float) -> None:
+    rng = np.random.default_rng(n)
+    open_ = np.where(rng.random(n) < share, 0.0, np.rint(np.exp(rng.normal(4.0, 1.0, n))) + 1.0)
+    reason = np.where(open_ > 0.0, rng.choice(["late", "dispute"], n), None)
+    frame = pd.DataFrame({"open": open_, "reason": reason, "net": rng.normal(50.0, 9.0, n).round(1)})
+    assert "reason missing iff open = 0" in _found(frame)
+
+
 def test_sums_that_share_parts_are_both_kept() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.integers(1, 90, (400, 5)), columns=list("abcde"))

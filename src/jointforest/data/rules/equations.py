@@ -73,7 +73,7 @@ def _shortened(table: CodedTable, found: list[Equation]) -> list[Equation]:
             left = [(c, key) for key, c in both.items() if abs(c) > 1e-9]
             if len(left) == 3:
                 (c, y), *rest = left
-                constant = (out[i].constant - ratio * out[k].constant) / -c + 0.0
+                constant = (out[i].constant - ratio * out[k].constant) / -c
                 terms = tuple((-of / c, key) for of, key in rest)
                 short = _solved_for_sum(table, Equation(column=y, terms=terms, constant=constant))
                 if not contradicted(short, table.schema, table.X).any():
@@ -280,7 +280,7 @@ def _solved_for_sum(table: CodedTable, equation: Equation) -> Equation:
             break
     order = {name: j for j, name in enumerate(table.schema.names)}
     terms = tuple(sorted(best.terms, key=lambda term: order[term[1]]))
-    turned = Equation(column=best.column, terms=terms, constant=best.constant)
+    turned = Equation(column=best.column, terms=terms, constant=best.constant + 0.0)  # -0 is 0
     return with_tolerance(turned, table.schema) if equation.tolerance else turned
 
 

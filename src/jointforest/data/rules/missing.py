@@ -69,10 +69,12 @@ def _where_by_range(table: CodedTable, group: list[int], mask: np.ndarray) -> li
             outside = np.flatnonzero(known & ~inside)
             outside = outside[np.argsort(sign * x[outside], kind="stable")]
             is_mutual, least = not mask[outside].any(), np.log(2.0 * table.d**3 / CHANCE)
+            of_values = [len(np.unique(x[rows])) for rows in (known, inside)]
+            is_range = of_values[1] >= _FEWEST_OF_RANGE
             if is_mutual:
-                of_values = [len(np.unique(x[rows])) for rows in (known, inside)]
-                # Rows of equal values are dependent, so the number of values limits the evidence.
-                nats = min(n * -np.log(mask[known].mean()), np.log(comb(*of_values)))
+                nats = n * -np.log(mask[known].mean())
+                if is_range:  # rows of equal values are dependent, so the number of values limits the evidence
+                    nats = min(nats, np.log(comb(*of_values)))
             else:
                 nats = _against_chance(mask[outside], x[outside], n, least)
             if nats < least:
@@ -80,7 +82,6 @@ def _where_by_range(table: CodedTable, group: list[int], mask: np.ndarray) -> li
             if mask[~known].all():  # a question is not asked either where the one that it depends on is not asked
                 n += int((~known).sum())
             values = [column.from_number(value) for value in np.unique(x[inside]).tolist()]
-            is_range = len(values) >= _FEWEST_OF_RANGE
             ends = (None, values[-1]) if sign > 0.0 else (values[0], None)
             rule = MissingWhere(
                 column=table.schema.names[group[0]], of=(column.name,), rows=n + (not is_mutual) * int((~mask).sum()),
