@@ -14,7 +14,7 @@ import jointforest as jf
 from jointforest import plot
 from jointforest.explorer import panels
 from jointforest.explorer.shown import ShownJoint
-from jointforest.report.summary import TableRows, find_dependence
+from jointforest.report.summary import ShownRows, find_dependence
 
 from ...explorer import tables
 
@@ -42,7 +42,7 @@ def test_dependence_is_the_same_on_every_surface() -> None:
     for shown in shown_joints():
         joint, d = shown.joint, len(shown.columns)
         assert shown.encoded is not None
-        found = find_dependence(shown, TableRows(shown.encoded, np.zeros(d, bool)))
+        found = find_dependence(shown, ShownRows(shown.encoded, np.zeros(d, bool)))
         assert found is not None and found.rows is not None
         drawn = plot.dependence(joint)
         names = [label.get_text() for label in drawn.get_yticklabels()]
