@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -279,6 +280,7 @@ class _Maker:
         self.rounded: set[int] = set()  # columns that are sums only after rounding
         self.pinned: dict[int, float] = {}  # columns, and least values that make orders hold
         self.made_by: dict[int, Rule] = {}  # the equation or order that makes a column of others
+        self.turned: dict[Equation, Equation] = {}  # several equations of one column, and what they are solved for
         self.enforced: list[Rule] = []
         self.indicators: set[str] = set()
         self.is_auto = False  # whether blocks and orders that are made now have to be small
@@ -290,6 +292,7 @@ class _Maker:
 
     def add(self, rules: Sequence[Rule]) -> None:
         """Take up rules about values, as far as they go with those before: equations first, orders last."""
+        self.turned |= self._turned_for_one_column([rule for rule in rules if isinstance(rule, Equation)])
         for rule in rules:
             if isinstance(rule, Equation):
                 self.add_equation(rule)
@@ -337,8 +340,7 @@ class _Maker:
                 "its columns are sums of others only after rounding"
             )  # fmt: skip
             return
-        missing = np.isnan(self.X[:, columns]).sum(axis=1)
-        if np.mean(~np.isnan(self.X[:, y]) & (missing > (1 if is_exact else 0))) > _LOST:
+        if self._lost_share(rule, most=1 if is_exact else 0) > _LOST:
             self.why[said] = f"too many rows have {rule.column!r} and miss what it is the sum of"
             return
         zero = self.schema.columns[y].zero
@@ -362,19 +364,70 @@ class _Maker:
             self._substitute(j, y, source)
         self.enforced.append(said)
 
+    def _turned_for_one_column(self, rules: Sequence[Equation]) -> dict[Equation, Equation]:
+        """Several sums that one column is, solved for columns of which they make fewest impossible values."""
+        # ``gross = net + tax`` makes net beside ``gross = paid + open``: else some rows would pay less than nothing.
+        found: dict[Equation, Equation] = {}
+        for column in dict.fromkeys(rule.column for rule in rules):
+            same = [rule for rule in rules if rule.column == column]
+            of_numbers = not any(self.schema[name].is_categorical for one in same for name in one.columns)
+            if len(same) == 1 or not of_numbers or not self._is_free(self.schema.index(column)):
+                continue
+            if not all(len(one.terms) > 1 and not one.tolerance and self._is_on_grid(one) for one in same):
+                continue
+            ways = [[rule, *self._turns(rule, rules)] for rule in same]
+            share = {way: self._impossible_share(way) for each in ways for way in each}
+            # Worst share, and number of those that make the column itself: the others are then sums of its parts, which
+            # takes longer. Two cannot make it.
+            each = [
+                (max(share[way] for way in one), sum(way.column == column for way in one), one)
+                for one in itertools.product(*ways)
+            ]
+            if self.is_auto:
+                each = [of for of in each if of[1] == 0 and all(_is_default(way, self.schema) for way in of[2])]
+            each = [of for of in each if of[1] <= 1 and (of[0] <= MOST_IMPOSSIBLE or not self.is_found)]
+            least = min((worst for worst, *_ in each), default=0.0)
+            good = [of[1:] for of in each if of[0] <= least + AS_POSSIBLE]
+            if good:
+                found |= dict(zip(same, min(good, key=lambda of: of[0])[1], strict=True))
+        return found
+
+    def _turns(self, rule: Equation, rules: Sequence[Equation]) -> Iterator[Equation]:
+        """The equation solved for each of its terms that no other equation is about, where that needs no rounding."""
+        for c, name in rule.terms:
+            way, is_own = _turned(rule, c, name), all(name not in other.columns for other in rules if other != rule)
+            is_free = is_own and self._is_free(self.schema.index(name))
+            if is_free and self._is_on_grid(way) and self._lost_share(way, most=1) <= _LOST:
+                yield way
+
+    def _lost_share(self, rule: Equation, most: int) -> float:
+        """Share of rows that know the equation's column, and miss more than ``most`` of its terms."""
+        missing = np.isnan(self.X[:, [self.schema.index(name) for _, name in rule.terms]]).sum(axis=1)
+        return float(np.mean(~np.isnan(self.X[:, self.schema.index(rule.column)]) & (missing > most)))
+
+    def _impossible_share(self, rule: Equation) -> float:
+        """Estimated share of rows in which its terms make impossible values of the equation's column."""
+        _, base = max(rule.terms, key=lambda term: (term[0] > 0.0, number_span(self.schema[term[1]])))
+        columns = [self.schema.index(name) for name in (base, rule.column)]
+        return _impossible_share([self.schema.columns[j] for j in columns], self.X[:, columns])
+
     def _solved(self, rule: Equation) -> Equation:
         """The equation, or if its sums have to be rounded, or another equation makes its column, the same for a column
         of which neither is true."""
+        if rule in self.turned:
+            return self.turned[rule]
         rest = np.abs(equation_total(rule, self.schema, self.X) - self.X[:, self.schema.index(rule.column)])
         is_rounded = np.nanmax(rest, initial=0.0) > NEAR * self.schema[rule.column].step
         is_made = isinstance(self.made_by.get(self.schema.index(rule.column)), Equation)
         if rule.tolerance or is_rounded or (self._is_on_grid(rule) and not is_made):
             return rule
         for c, name in rule.terms:
-            others = tuple((-k / c, of) for k, of in rule.terms if of != name)
-            other = replace(rule, column=name, terms=((1.0 / c, rule.column), *others), constant=-rule.constant / c)
-            if self._is_free(self.schema.index(name)) and self._is_on_grid(other):
-                return other if not (is_made and self.is_auto) or self._is_short_sum(other) else rule
+            other = _turned(rule, c, name)
+            is_possible = self._is_free(self.schema.index(name)) and self._is_on_grid(other)
+            if is_made and self.is_auto:
+                is_possible &= self._is_short_sum(other) and self._impossible_share(other) <= MOST_IMPOSSIBLE
+            if is_possible:
+                return other
         return rule
 
     def _is_short_sum(self, rule: Equation) -> bool:
@@ -995,6 +1048,12 @@ def _with_skipped(coordinates: Coordinates, Z: np.ndarray, X: np.ndarray) -> np.
 def _besides(absence: Absence, Z: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Whether cells x (n,) of a column are missing without the rule; NaN where the rule makes them missing."""
     return np.where(np.isin(Z[:, absence.where], absence.values), np.nan, np.isnan(x))
+
+
+def _turned(rule: Equation, c: float, name: str) -> Equation:
+    """The equation solved for one of its terms, which has the coefficient c."""
+    others = tuple((-k / c, of) for k, of in rule.terms if of != name)
+    return replace(rule, column=name, terms=((1.0 / c, rule.column), *others), constant=-rule.constant / c)
 
 
 def _each_once(terms: Sequence[Term]) -> tuple[Term, ...]:

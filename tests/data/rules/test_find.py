@@ -11,6 +11,7 @@ from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.find import find_rules
 from jointforest.data.rules.rule import Equation, rules_from_list
 from jointforest.learners.base import read_training_rows
+from jointforest.learners.rules import reduce_table, wanted_rules
 
 from .tables import RULES, obedient
 
@@ -268,3 +269,28 @@ def test_two_sums_of_one_column_are_both_named_by_it() -> None:
     assert all(rule.is_enforced for rule in joint.rules)
     assert (drawn.gross == drawn.net + drawn.tax).all()
     assert (drawn.gross == drawn.paid + drawn.open).all()
+
+
+def test_two_sums_of_one_column_make_no_impossible_values() -> None:
+    rng = np.random.default_rng(1)
+    total = 20.0 + np.rint(np.exp(rng.normal(4.0, 1.0, 600)))
+    tax = np.rint(total * rng.choice([0.05, 0.15], 600))
+    voucher = np.where(rng.random(600) < 0.2, rng.choice([5.0, 10.0, 20.0], 600), 0.0)
+    paid = np.where(rng.random(600) < 0.7, total, np.rint(total * rng.random(600)))
+    invoices = {"net": total - tax, "tax": tax, "total": total}
+
+    def sums(columns: dict[str, np.ndarray], rules: str) -> dict[str, int]:
+        """The columns that are sums, and how many coordinates each is a sum of."""
+        rows = read_training_rows(pd.DataFrame(columns), None)
+        reduced = reduce_table(wanted_rules(rules, rows.schema, rows.X), rows.X)
+        assert reduced is not None
+        of = reduced.coordinates
+        assert of.rows(reduced.of_rows(rows.X)[:, : len(of.inner.columns)]) == pytest.approx(rows.X)
+        return {of.schema.names[j]: len(of.sources[j].terms) for j in of.sums}
+
+    # what is deducted is small: sums of two parts each, by default too
+    small = {**invoices, "card": total - voucher, "voucher": voucher}
+    assert sums(small, "auto") == sums(small, "all") == {"net": 2, "card": 2}
+    # some of total - open would be negative, so that this sum is enforced only where asked, as paid + open
+    large = {**invoices, "paid": paid, "open": total - paid}
+    assert sums(large, "auto") == {"total": 2} and sums(large, "all") == {"total": 2, "net": 3}
