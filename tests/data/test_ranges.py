@@ -279,6 +279,9 @@ def test_errors():
         read(["<5", "6-8"], {"x": "rangs"})
     with pytest.warns(UserWarning, match="95% of its cells seem to be numbers, but 'ND' is not; .* --na ND"):
         read(["<5"] * 3 + ["ND"] * 2 + [str(k % 30) for k in range(35)])
+    for text, fault in (("9-2", "'9-2' is not; write"), ("7 mg/l", "in different forms"), ("2-3 mg/l", "forms")):
+        with pytest.warns(UserWarning, match=f"'x' stays text: .* seem to be numbers and ranges, but .*{fault}"):
+            read(["<5"] * 20 + [text] + [str(k % 30) for k in range(35)])
     with pytest.raises(ValueError, match="column 'x': a range holds none of the values"):
         read([1, 2, 3, jf.between(1.2, 1.8)], dtype=object)
 

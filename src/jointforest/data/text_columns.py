@@ -211,11 +211,10 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
         texts = _texts_and_numbers(cells)
         if texts is None:
             continue
-        forms, brackets = _forms_with_ranges(name, texts, must=kinds.get(name, "datetime") != "datetime")
-        why_text = ""
+        forms, brackets, why_text = _forms_with_ranges(name, texts, must=kinds.get(name, "datetime") != "datetime")
         if brackets:
             found.brackets[name], found.cells[name] = brackets, cells
-        elif not forms:
+        elif not forms and not why_text:
             forms, why_text = _forms_of(texts, must=name in kinds or "[mixed" in texts.dtype)
         if forms:
             choices[name], found.cells[name] = forms, cells
@@ -237,48 +236,54 @@ def find_forms(reader: FrameReader, kinds: Mapping[str, str]) -> Found:
     return found
 
 
-def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], list[str]]:
-    """The forms of a column of numbers and ranges, or, if all cells are brackets, these brackets in order."""
+def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], list[str], str]:
+    """The forms of a column of numbers and ranges; if all cells are brackets, these in order; why it stays text."""
     # Dashes are ranges only between ascending numbers without leading zeros, and if a tenth of the cells are numbers.
     sample = [text for text in _sample_of(column.texts) if not is_missing_word(text)]
     n_likely = sum(_number_match(text) is not None or range_text(text) is not None for text in sample)
     if n_likely < _LIKELY * len(sample):
-        return (), []
+        return (), [], ""
     split = {text: found for text in column.texts if (found := range_text(text)) is not None}
     if not split:
-        return (), []
+        return (), [], ""
     is_plain = np.array([text not in split and not is_missing_word(text) for text in column.texts])
     has_dash = any(found.has_dash for found in split.values())
     n_plain, n = int(column.counts[is_plain].sum()), int(column.counts.sum())
     ends = [end for found in split.values() for end in found.ends]
     if has_dash and any(re.match(r"\D*0\d", end) for end in ends):
-        return (), []
+        return (), [], ""
     n_digits = {sum(map(str.isdigit, text)) for text in column.texts}
     if has_dash and len(n_digits) == 1 and min(n_digits) >= _TELEPHONE and not must:
-        return (), []
+        return (), [], ""
     texts = list(dict.fromkeys([*itertools.compress(column.texts, is_plain), *ends]))
     forms, _ = _forms_of(_Texts(texts, np.ones(len(texts), np.int64), column.dtype), must=True)
     forms = forms[:1] if forms and forms[0].sort == "number" and not set(forms[0].exceptions).intersection(ends) else ()
     if must and not forms and all(map(is_number, texts)):  # a limit alone may be the only number
         forms = (WrittenForm("number", column.dtype),)
     if forms and forms[0].negative == "after" and any(text.endswith("+") for text in split):
-        return (), []  # of marks such as 2- and 2+
+        return (), [], ""  # of marks such as 2- and 2+
     intervals = [_interval_of_text(forms[0], text, name, must) for text in split] if forms else []
-    if not forms or any(interval is None for interval in intervals):
-        return (), []
+    odd = [text for text, interval in zip(split, intervals, strict=False) if interval is None]
+    if odd or not forms:
+        # beside ranges such as <5, other texts are no codes or scores
+        is_sure = n_plain > 0 and not all(found.has_dash for found in split.values())
+        if not is_sure or not (odd or all(_number_match(text) is not None for text in texts)):
+            return (), [], ""
+        share = 1.0 - float(column.counts[np.isin(column.texts, odd)].sum()) / n
+        return (), [], _why_text(_Family("numbers and ranges", is_plain, ()), odd, share)
     if must or (n_plain and not (has_dash and n_plain < _PLAIN_BESIDE_DASHES * n)):
-        return forms, []
+        return forms, [], ""
     is_all = len(split) == len(column.texts) == len(set(column.texts)) and 1 < len(split) <= _MOST_BRACKETS
     order = order_if_disjoint([interval for interval in intervals if interval is not None]) if is_all else None
     if order is None:
-        return (), []
+        return (), [], ""
     warn(
         f"column {name!r}: its brackets, such as {column.texts[order[0]]!r}, are learned as ordered levels; to learn "
         f"numbers of which the ranges are known, say kinds={{{name!r}: 'ranges'}}, or --kinds "
         f"{shlex.quote(name + '=ranges')}",
         UserWarning,
     )
-    return (), [column.texts[k] for k in order.tolist()]
+    return (), [column.texts[k] for k in order.tolist()], ""
 
 
 def _doubt_years(name: str, form: WrittenForm, cells: ColumnCells) -> None:
