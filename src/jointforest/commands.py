@@ -433,7 +433,7 @@ def reading_apart(frame: pa.Table, kinds: dict[str, Any]) -> Reading:
     from .data.frames import encode
     from .data.infer_schema import infer_schema
     from .data.reading import ColumnReading, Reading, reading_of
-    from .learners.base import check_cells
+    from .learners.rows import check_cells
 
     found = []
     numbers = pa.array(range(frame.num_rows), pa.float64())  # a column alone may not be set aside

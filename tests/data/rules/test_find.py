@@ -10,7 +10,7 @@ import jointforest as jf
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.find import find_rules
 from jointforest.data.rules.rule import Equation, rules_from_list
-from jointforest.learners.base import read_training_rows
+from jointforest.learners.rows import read_training_rows
 
 from .tables import RULES, obedient
 

@@ -9,8 +9,8 @@ import pytest
 from jointforest.data.evidence import build
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test
-from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.learners.rows import read_training_rows
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.learners.selection.budget import Candidate, budget_of
 from jointforest.learners.selection.choose import Compared, Split, Task, _splits, choose, compare_candidate
