@@ -268,3 +268,13 @@ def test_two_sums_of_one_column_are_both_named_by_it() -> None:
     assert all(rule.is_enforced for rule in joint.rules)
     assert (drawn.gross == drawn.net + drawn.tax).all()
     assert (drawn.gross == drawn.paid + drawn.open).all()
+
+
+@pytest.mark.parametrize("apart", [0.123, 0.007, 1.001])
+def test_moments_that_are_parts_of_a_second_apart(apart: float) -> None:
+    """Moments since 1970 have seven decimals of a second, of which the last ones are rounding."""
+    start = pd.Series(pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(300) ** 2 % 86_399, unit="s"))
+    table = pd.DataFrame({"start": start, "end": start + pd.to_timedelta(apart, unit="s"), "x": np.arange(300) % 7})
+    assert f"end = start + {apart}" in [
+        str(rule) for rule in jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0).fit(table).joint_.rules
+    ]
