@@ -290,8 +290,6 @@ def answer_text(column: Column | None, value: Any) -> str:
 
     if column is None or column.is_categorical or value is None or value != value:
         return shown(value)
-    if column.written is not None and column.written.sort in ("month", "time", "duration"):
-        return column.written.write(value)
     return column.text(column.to_number(value)) or shown(value)
 
 

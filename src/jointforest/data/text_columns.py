@@ -75,8 +75,7 @@ _CLOCKS: tuple[str, ...] = (
     " %I:%M%p",
 )
 _CLOCKS += ("T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC", "T%H:%M:%S+00:00", " %H:%M:%S+00:00")
-_CLOCKS += (" %H:%M:%S.%f", "T%H:%M:%S.%f", "T%H:%M:%S.%fZ", " %H:%M:%S,%f")
-_CLOCKS += ("T%H:%M:%S.%f+00:00", " %H:%M:%S.%f+00:00", " %H:%M:%S.%f UTC")
+_CLOCKS += (*(f"{t}%H:%M:%S.%f{z}" for t in " T" for z in ("", "Z", "+00:00", " UTC")), " %H:%M:%S,%f")
 _AMOUNT = re.compile(r"(?<![\d.])(\d+(?:\.(\d+))?)([^\S\n]*[a-z]+)")
 """A number and its unit in a duration such as 1h 20m."""
 _SAMPLE = 60
@@ -293,9 +292,8 @@ def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[Wri
 def _doubt_years(name: str, form: WrittenForm, cells: ColumnCells) -> None:
     """Warn of years of two digits that other programs take for the next century."""
     texts = [str(label) for label in cells.labels]
-    early = form.parse_all(texts) < (
-        -12 if form.sort == "month" else -365 * 86400.0
-    )  # before 1969, from where on all programs agree
+    first = -12 if form.sort == "month" else -365 * 86400.0  # 1969, from where on all programs agree
+    early = form.parse_all(texts) < first
     if early.any():
         warn(
             f"column {name!r}: years from 30 on are read as 1930 to 1999, such as in {texts[int(early.argmax())]!r}; "
@@ -405,7 +403,7 @@ def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     is_time = all(int(match["h"]) < 24 for match in found)
     padded = all(len(match["h"]) > 1 for match in found)
     unit = "seconds" if any(float(match["s"] or 0) for match in found) else "minutes"
-    decimals = _decimals([(match["s"] or "").partition(".")[2] for match in found])
+    decimals = max(len((match["s"] or "").partition(".")[2]) for match in found) or -1
     half = " p" if any((match["half"] or "").startswith(" ") for match in found) else "p"
     pattern = "h:mm" + (":ss" if True in with_seconds else "") + (half if True in halves else "")
     sort = "time" if is_time else "duration"
@@ -413,14 +411,15 @@ def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     return _Family("times", fits, (form,))
 
 
-def _decimals(fractions: Sequence[str]) -> int:
-    """The number of digits of all fractions, the largest; -1 if there is none."""
-    return max(map(len, fractions), default=0) or -1
-
-
 def _amounts(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Durations in several units, such as 1.2s beside 350ms, or 1h 20m."""
-    is_span = np.array([text == text.lower() and not isinstance(span_of(text), str) for text in texts], dtype=bool)
+
+    def are_spans(some: Sequence[str]) -> np.ndarray:
+        return np.array([text == text.lower() and not isinstance(span_of(text), str) for text in some], dtype=bool)
+
+    if are_spans(sample).mean() < _LIKELY:
+        return None
+    is_span = are_spans(texts)
     found = [_AMOUNT.findall(text) for text in itertools.compress(texts, is_span)]
     units: dict[float, tuple[str, int]] = {}  # the name of each unit, and the number of decimals
     for _, fraction, name in itertools.chain.from_iterable(found):
@@ -442,11 +441,8 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     lines = "\n".join(sample)
     patterns = [day + clock for day in _DAYS for clock in (_CLOCKS if ":" in lines else ("",))]
     patterns = [pattern for pattern in patterns if date_regex(pattern).search(lines)]
-    months = WrittenForm("month", dtype, unit="months")
-    candidates = [
-        WrittenForm("date", dtype, pattern=pattern) if "%d" in pattern else replace(months, pattern=pattern)
-        for pattern in patterns
-    ]
+    day, month = WrittenForm("date", dtype), WrittenForm("month", dtype, unit="months")
+    candidates = [replace(day if "%d" in pattern else month, pattern=pattern) for pattern in patterns]
     of_sample = [np.isfinite(form.parse_all(sample)) for form in candidates]
     if not candidates or np.any(of_sample, axis=0).mean() < _LIKELY:
         return None
@@ -458,14 +454,10 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     fitting = "\n".join(itertools.compress(texts, fits))
     padded = not re.search(r"(?<!\d)(?<!:\d\d[.,])\d(?!\d)", fitting)
     fractions = re.findall(r":\d\d[.,](\d+)", fitting)
-    decimals = _decimals(fractions) if len(set(map(len, fractions))) == 1 else -1
+    decimals = len(fractions[0]) if len(set(map(len, fractions))) == 1 else -1
+    spelled = _in_capitals if fitting.isupper() else str
     forms = [
-        replace(
-            form,
-            padded=padded,
-            pattern=_in_capitals(form.pattern) if fitting.isupper() else form.pattern,
-            decimals=decimals,
-        )
+        replace(form, padded=padded, pattern=spelled(form.pattern), decimals=decimals)
         for form, mine in zip(candidates, each, strict=True)
         if (mine == fits).all()
     ]

@@ -170,10 +170,8 @@ class WrittenForm:
     def write(self, number: float) -> str:
         """The text of a number."""
         if self.sort == "month":
-            first = np.datetime64(round(min(max(number, -23628), 96359)), "M").astype(
-                "datetime64[s]"
-            )  # years 1 to 9999
-            number = float(first.astype(np.int64))
+            month = round(min(max(number, -23628), 96359))  # of the years 1 to 9999
+            number = float(np.datetime64(month, "M").astype("datetime64[s]").astype(np.int64))
         if self.sort in ("date", "month"):
             return _date_text(number, self)
         if "%" in self.pattern:

@@ -235,7 +235,7 @@ def learn(
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings, ranges))
-    rows = rows or complete_rows(schema, cells, seed, ranges)
+    rows = complete_rows(schema, cells, seed, ranges) if rows is None else rows
     if isinstance(learner, JointTree):  # which chooses its leaves by what it would lose
         return learner._learn_and_compare(rows, None, seed)[0]
     return learner._learn(rows, None, seed)
