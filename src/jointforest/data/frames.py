@@ -372,10 +372,8 @@ def _column_values(column: Column, cells: ColumnCells) -> np.ndarray:
     elif is_span(cells.dtype) != is_span(column.dtype):
         wanted, got = ("durations", "numbers") if is_span(column.dtype) else ("numbers", "durations")
         how = "pandas.to_timedelta(column, unit='s')" if wanted == "durations" else "column.dt.total_seconds()"
-        raise ValueError(
-            f"column {column.name!r}: expected {wanted}, got {got}, whose unit is not known; turn it into {wanted}, "
-            f"such as by {how} if they are in seconds"
-        )
+        what = f"column {column.name!r}: expected {wanted}, got {got}"
+        raise ValueError(f"{what}, whose unit is not known; turn it into {wanted}, such as by {how} if it is seconds")
     infinite = int(np.count_nonzero(np.isinf(values)))
     if infinite:
         raise ValueError(

@@ -84,8 +84,6 @@ _MOST_UNITS = 5
 """Units of numbers among them; more are words that follow a number."""
 _FEWEST_DAYS = 5
 """Distinct texts of eight digits that may be dates; fewer may be so by chance."""
-_MONTH = 365.2425 / 12.0 * 86400.0
-"""Seconds of a month, on average."""
 _YEARS = (-70 * 365.2425 * 86400.0, 131 * 365.2425 * 86400.0)
 """Seconds since 1970 between which such dates lie: the years 1900 to 2100."""
 _WIDER = 3.0
@@ -413,21 +411,17 @@ def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
 
 def _amounts(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Durations in several units, such as 1.2s beside 350ms, or 1h 20m."""
-
-    def are_spans(some: Sequence[str]) -> np.ndarray:
-        return np.array([text == text.lower() and not isinstance(span_of(text), str) for text in some], dtype=bool)
-
-    if are_spans(sample).mean() < _LIKELY:
+    if sum(_AMOUNT.match(text) is not None for text in sample) < _LIKELY * len(sample):
         return None
-    is_span = are_spans(texts)
+    is_span = np.array([text == text.lower() and not isinstance(span_of(text), str) for text in texts], dtype=bool)
     found = [_AMOUNT.findall(text) for text in itertools.compress(texts, is_span)]
     units: dict[float, tuple[str, int]] = {}  # the name of each unit, and the number of decimals
     for _, fraction, name in itertools.chain.from_iterable(found):
         size = float(span_of("1" + name))
         units[size] = name, min(max(len(fraction), units.get(size, ("", 0))[1]), 9)
-    if len(units) < 2 or any(":" in text for text in itertools.compress(texts, is_span)):
-        return None
     is_joined, lines = any(len(amounts) > 1 for amounts in found), "\n".join(itertools.compress(texts, is_span))
+    if len(units) < 2 or ":" in lines:
+        return None
     between = re.search(r"[a-z](,?[^\S\n]+)\d", lines)
     first, *others = [f"%.{units[size][1]}f{units[size][0]}" for size in sorted(units, reverse=True)]
     if is_joined and re.search(r"(?<![\d.])0\d", lines):
@@ -479,7 +473,7 @@ def _is_sure(form: WrittenForm, texts: Sequence[str], n_forms: int) -> bool:
         years = [re.split("[-/]", text) for text in texts] if form.pattern in ("%Y-%m", "%Y/%m") else []
         if years and all((int(year) + 1 - int(next_year)) % 100 == 0 for year, next_year in years):
             return False  # seasons, such as 2010-11
-        moments = form.parse_all(texts) * (_MONTH if form.sort == "month" else 1.0)
+        moments = form.parse_all(texts) * (365.2425 / 12.0 * 86400.0 if form.sort == "month" else 1.0)
         return len(texts) >= _FEWEST_DAYS and bool((moments >= _YEARS[0]).all() and (moments < _YEARS[1]).all())
     if form.padded or not re.match(r"%[dmy][.-]%[dmy][.-]%[dmy]", form.pattern):
         return True

@@ -226,7 +226,7 @@ def learn(
 ) -> Distribution:
     """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
 
-    ``rows`` are the same rows with missing cells drawn, where the caller has them (`complete_rows`).
+    ``rows`` are the same rows with missing cells drawn, where the caller has them.
 
     Hidden trees of few rows choose their settings when the learner is first used; those of many rows each time, as
     some of the rows do not tell how many leaves all of them want.
@@ -235,12 +235,7 @@ def learn(
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings, ranges))
-    rows = complete_rows(schema, cells, seed, ranges) if rows is None else rows
+    rows = rows or TableRows(schema, kernel_columns(schema), cells, cells, ranges=ranges).completed(None, seed)
     if isinstance(learner, JointTree):  # which chooses its leaves by what it would lose
         return learner._learn_and_compare(rows, None, seed)[0]
     return learner._learn(rows, None, seed)
-
-
-def complete_rows(schema: Schema, cells: np.ndarray, seed: int, ranges: Ranges | None = None) -> TableRows:
-    """The rows of these cells (n, d), with missing cells drawn: what forests and joint trees learn from."""
-    return TableRows(schema, kernel_columns(schema), cells, cells, ranges=ranges).completed(None, seed)

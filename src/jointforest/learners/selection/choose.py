@@ -15,7 +15,7 @@ from ...api.fit_report import CandidateReport, FitReport
 from ...data.discretization.learn import has_far_values
 from ...data.evidence import build
 from ...data.ranges import Ranges
-from ...data.schema import Schema
+from ...data.schema import Schema, kernel_columns
 from ...evaluation.columns_and_pairs import some, table_cells
 from ...evaluation.statements import Statements
 from ...evaluation.two_sample_test import told_apart
@@ -28,7 +28,7 @@ from ..hidden_tree.missing_cells import columns_explain
 from ..rows import TableRows
 from ..rules import Reduced
 from .answers import Answers, Pairs, answers, joined, pairs_of, score
-from .budget import Budget, Candidate, Learner, candidates, complete_rows, learn
+from .budget import Budget, Candidate, Learner, candidates, learn
 from .constants import FIXED
 from .folds import Fold, known_levels, pick_rows, split_folds
 from .matching import is_nearer, matched_distances, matching_costs, spreads
@@ -100,7 +100,8 @@ class Task(NamedTuple):
         schema, cells = self.schema, split.learn
         if self.reduced is not None:
             schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
-        return split._replace(rows=complete_rows(schema, cells, self.seed_of_learners()))
+        rows = TableRows(schema, kernel_columns(schema), cells, cells)
+        return split._replace(rows=rows.completed(None, self.seed_of_learners()))
 
     def known_cells(self, learn: np.ndarray, held: np.ndarray) -> np.ndarray:
         """Held-out cells, missing where no row to learn from has the level, or has the cells of a compound together."""
