@@ -433,7 +433,8 @@ def _amounts(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool
 def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Dates, with or without time of day."""
     lines = "\n".join(sample)
-    patterns = [day + clock for day in _DAYS for clock in (_CLOCKS if ":" in lines else ("",))]
+    clocks = [clock for clock in _CLOCKS if {" ", *lines}.issuperset(re.sub("%.", "", clock))]
+    patterns = [day + clock for day in _DAYS for clock in clocks]
     patterns = [pattern for pattern in patterns if date_regex(pattern).search(lines)]
     day, month = WrittenForm("date", dtype), WrittenForm("month", dtype, unit="months")
     candidates = [replace(day if "%d" in pattern else month, pattern=pattern) for pattern in patterns]
@@ -470,8 +471,8 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
 def _is_sure(form: WrittenForm, texts: Sequence[str], n_forms: int) -> bool:
     """Whether texts of a form are dates or months, and no codes of eight digits or versions such as 1.10.22."""
     if is_solid(form.pattern) or form.sort == "month":
-        years = [re.split("[-/]", text) for text in texts] if form.pattern in ("%Y-%m", "%Y/%m") else []
-        if years and all((int(year) + 1 - int(next_year)) % 100 == 0 for year, next_year in years):
+        has_years = form.pattern in ("%Y-%m", "%Y/%m")
+        if has_years and all((int(text[:4]) + 1 - int(text[5:])) % 100 == 0 for text in texts):
             return False  # seasons, such as 2010-11
         moments = form.parse_all(texts) * (365.2425 / 12.0 * 86400.0 if form.sort == "month" else 1.0)
         return len(texts) >= _FEWEST_DAYS and bool((moments >= _YEARS[0]).all() and (moments < _YEARS[1]).all())
