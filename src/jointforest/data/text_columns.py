@@ -471,8 +471,7 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
 def _is_sure(form: WrittenForm, texts: Sequence[str], n_forms: int) -> bool:
     """Whether texts of a form are dates or months, and no codes of eight digits or versions such as 1.10.22."""
     if is_solid(form.pattern) or form.sort == "month":
-        has_years = form.pattern in ("%Y-%m", "%Y/%m")
-        if has_years and all((int(text[:4]) + 1 - int(text[5:])) % 100 == 0 for text in texts):
+        if form.pattern in ("%Y-%m", "%Y/%m") and all((int(text[:4]) + 1 - int(text[5:])) % 100 == 0 for text in texts):
             return False  # seasons, such as 2010-11
         moments = form.parse_all(texts) * (365.2425 / 12.0 * 86400.0 if form.sort == "month" else 1.0)
         return len(texts) >= _FEWEST_DAYS and bool((moments >= _YEARS[0]).all() and (moments < _YEARS[1]).all())
