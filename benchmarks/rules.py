@@ -25,7 +25,7 @@ from jointforest.data.rules.contradictions import combined, ranked
 from jointforest.data.rules.find import find_rules
 from jointforest.data.rules.rule import Combinations, Rule
 from jointforest.data.schema import Schema
-from jointforest.learners.base import read_training_rows
+from jointforest.learners.rows import read_training_rows
 
 SIZES = (500, 2_000, 10_000, 100_000, 1_000_000)
 SEEDS = 4

@@ -298,7 +298,7 @@ def inspect(table: str, kinds: tuple[str, ...], drop: tuple[str, ...], columns: 
     Nothing is learned.
     """
     from .data.reading import reading_of
-    from .learners.base import read_training_rows
+    from .learners.rows import read_training_rows
     from .learners.rules import reduce_table, wanted_rules
 
     wanted = dict(_kind(text) for text in kinds)

@@ -290,8 +290,6 @@ def answer_text(column: Column | None, value: Any) -> str:
 
     if column is None or column.is_categorical or value is None or value != value:
         return shown(value)
-    if column.written is not None and column.written.sort in ("time", "duration"):
-        return column.written.write(value)
     return column.text(column.to_number(value)) or shown(value)
 
 
@@ -433,7 +431,7 @@ def reading_apart(frame: pa.Table, kinds: dict[str, Any]) -> Reading:
     from .data.frames import encode
     from .data.infer_schema import infer_schema
     from .data.reading import ColumnReading, Reading, reading_of
-    from .learners.base import check_cells
+    from .learners.rows import check_cells
 
     found = []
     numbers = pa.array(range(frame.num_rows), pa.float64())  # a column alone may not be set aside

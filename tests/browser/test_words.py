@@ -12,6 +12,7 @@ import pandas as pd
 import jointforest as jf
 from jointforest.cards import number_writer, percent
 from jointforest.data.reading import number_text
+from jointforest.data.written_forms import WrittenForm
 
 from .face import Face
 
@@ -91,6 +92,13 @@ def test_python_writes_dates_as_the_page_does(face: Face) -> None:
             [page, [shown[0] + (x - low) * 1e3 for x in between]],
         )
         assert step != 864e5 or means == [number_text(column, x, low, high) for x in between]
+
+
+def test_months_are_written_as_in_the_table(face: Face) -> None:
+    for pattern in ("%m/%Y", "%Y-%m", "%b %Y", "%b-%y", "%B %Y"):
+        form = WrittenForm("month", "str", pattern=pattern, unit="months")
+        for month in (-840, -1, 0, 11, 360, 599):
+            assert run(face, "format", "monthText", month, pattern) == form.write(float(month))
 
 
 def test_ticks_are_round_and_few(face: Face) -> None:

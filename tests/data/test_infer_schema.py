@@ -213,7 +213,10 @@ def test_bad_columns(values, asked, message):
             pd.Series([1, True, 2.5, "a"], dtype=object),
             "column 'x': an object column that holds 1 int, 1 bool, 1 float",
         ),
-        (pd.Series([[1], [2]], dtype=object), "column 'x'.*list.*leave the column out, say kinds={'x': 'ignored'}"),
+        (
+            pd.Series([[1], [2]], dtype=object),
+            "column 'x'.*list.*leave the column out, drop it, .* kinds={'x': 'ignored'}",
+        ),
         (pd.Series([b"a"], dtype=object), "column 'x'.*1 bytes"),
         (pd.Series([1 + 2j]), "column 'x': complex128.*real and its imaginary"),
         (pd.Categorical([pd.Timestamp("2024-01-01")]), "column 'x': levels must be text.*take the category away"),

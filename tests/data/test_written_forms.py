@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from typing import Any
 
@@ -413,3 +414,90 @@ def test_marks_with_tendencies_are_levels() -> None:
     marks = [f"{k}{sign}" for k, sign in zip(rng.integers(1, 7, 200), rng.choice(["", "+", "-"], 200), strict=True)]
     schema = jf.fit(pd.DataFrame({"mark": marks, "k": ["a", "b"] * 100}), budget="fast", random_state=0).schema
     assert schema.columns[0].levels == tuple(sorted(set(marks)))
+
+
+def read_alone(texts: list[str]) -> tuple[np.ndarray, list[str]]:
+    """The numbers of a column of texts, and the texts that are written for them."""
+    frame = pd.DataFrame({"t": texts, "x": np.arange(len(texts)) % 7})
+    schema = infer_schema(frame)
+    cells = encode(schema, frame)[0]
+    return cells[:, 0] + schema["t"].zero, decode(schema, cells)["t"].tolist()
+
+
+MOMENTS_OF_LOGS = pd.Series(
+    pd.to_datetime("2024-02-27") + pd.to_timedelta(np.arange(0.0, 300.0) * 1234.56789, unit="s")
+)
+
+
+@pytest.mark.parametrize("places", [1, 3, 6])
+@pytest.mark.parametrize("pattern", ["%Y-%m-%d %H:%M:%S.{}", "%d/%m/%Y %H:%M:%S,{}", "%Y-%m-%dT%H:%M:%S.{}Z"])
+def test_moments_with_fractions_of_a_second(pattern: str, places: int) -> None:
+    moments = MOMENTS_OF_LOGS.dt.floor(f"{10 ** (9 - places)}ns")
+    texts = [m.strftime(pattern.format(f"{m.microsecond:06d}"[:places])) for m in moments]
+    pattern = pattern.replace("%d/%m/%Y %H:%M:%S,{}", "%d/%m/%Y %H:%M:%S.{}")  # pandas reads no comma there
+    expected = pd.to_datetime([t.replace(",", ".") for t in texts], format=pattern.format("%f")) - pd.Timestamp(0)
+    numbers, written = read_alone(texts)
+    assert written == texts
+    assert numbers == pytest.approx(expected.total_seconds().to_numpy(), abs=1e-6)
+
+
+def test_times_of_day_with_fractions_of_a_second() -> None:
+    texts = [f"{m:%H:%M:%S}.{m.microsecond // 1000:03d}" for m in MOMENTS_OF_LOGS]
+    numbers, written = read_alone(texts)
+    assert written == texts
+    assert numbers == pytest.approx(pd.to_timedelta(pd.Series(texts)).dt.total_seconds().to_numpy(), abs=1e-6)
+
+
+@pytest.mark.parametrize("pattern", ["%m/%Y", "%Y-%m", "%Y/%m", "%m.%Y", "%b %Y", "%B %Y", "%b-%y", "%B-%Y"])
+def test_months_are_counted(pattern: str) -> None:
+    months = pd.period_range("1985-03", "2019-11", freq="M")
+    numbers, written = read_alone(months.strftime(pattern).tolist())
+    assert written == months.strftime(pattern).tolist()
+    assert numbers.tolist() == [12.0 * (m.year - 1970) + m.month - 1 for m in months]
+
+
+def test_answers_about_months_are_shares_of_the_rows() -> None:
+    months = pd.period_range("2010-01", "2019-12", freq="M")
+    rows = pd.DataFrame({"t": months.strftime("%m/%Y").tolist() * 5, "x": np.arange(600.0) % 10})
+    joint = jf.JointTree(random_state=0).fit(rows).joint_
+    assert joint.query("P(t <= '06/2015')") == pytest.approx(66 / 120, abs=0.02)
+    assert sum(joint.probability({"t": t}) for t in rows["t"].unique()) == pytest.approx(1.0, abs=0.01)
+    assert set(joint.sample(200, random_state=0)["t"]) <= set(rows["t"])
+
+
+@pytest.mark.parametrize("texts", [[f"{y}-{(y + 1) % 100:02d}" for y in range(1999, 2012)], ["2011-04", "2012-04"] * 9])
+def test_seasons_and_few_months_stay_levels(texts: list[str]) -> None:
+    assert forms_of(t=texts) == {}
+
+
+SPANS = [
+    ["1.2s", "350ms", "12.0s", "0.9s", "7ms"],
+    ["1h 20m", "45m", "3h 5m", "2h"],
+    ["1h07m", "12h45m", "45m"],
+    ["2d 5h 10m", "3d", "7h", "59m"],
+    ["2 days, 3 hours", "5 days, 14 hours"],
+    ["1 h 5 min", "30 min", "2 h"],
+    ["3m 2.50s", "1m 0.25s", "9.00s"],
+]
+
+
+def seconds_of(text: str) -> float:
+    """A duration as pandas reads it, which wants a capital D for days."""
+    return float(pd.Timedelta(re.sub(r"(\d)d\b", r"\1D", text.replace(",", ""))).total_seconds())
+
+
+@pytest.mark.parametrize("texts", SPANS)
+def test_durations_in_several_units(texts: list[str]) -> None:
+    numbers, written = read_alone(texts * 30)
+    expected = [seconds_of(text) for text in texts]
+    assert numbers[: len(texts)] == pytest.approx(expected, abs=1e-9)
+    assert [seconds_of(text) for text in written[: len(texts)]] == expected
+    if texts != SPANS[0]:
+        assert written[: len(texts)] == texts
+
+
+@pytest.mark.parametrize("texts", [["1.2M", "350m"], ["1.2 kg", "350 g"], ["5m", "3 apples"], ["12:30", "5h 3m"]])
+def test_other_units_are_no_durations(texts: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert forms_of(t=texts * 30) == {}

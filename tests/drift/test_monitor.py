@@ -131,3 +131,27 @@ def test_the_same_seed_gives_the_same_evidence() -> None:
         monitor = jf.Monitor(plans(200, 0)[["hours"]], random_state=1)
         found.append([monitor.update(plans(50, k)[["hours"]] + 2) for k in range(1, 4)])
     assert found[0] == found[1]
+
+
+def test_durations_are_durations_in_the_stream_too() -> None:
+    random = np.random.default_rng(0)
+    old = pd.DataFrame(
+        {"wait": pd.to_timedelta(random.integers(1, 500, 200), unit="min"), "x": random.normal(size=200)}
+    )
+    batches = old[:40], old[:40].assign(wait=old["wait"][:40].astype(str))
+    first, second = (jf.Monitor(old, random_state=0).update(batch) for batch in batches)
+    assert first == second
+    with pytest.raises(ValueError, match=r"'wait': expected durations, got numbers, whose unit.*to_timedelta"):
+        jf.Monitor(old).update(old[:40].assign(wait=old["wait"][:40].dt.total_seconds() / 60.0))
+    with pytest.raises(ValueError, match=r"'x': expected numbers, got durations.*total_seconds"):
+        jf.Monitor(old).update(old[:40].assign(x=old["wait"][:40]))
+
+
+def test_a_column_of_lists_can_be_dropped_as_the_hint_says() -> None:
+    old = plans(200, 0)
+    monitor = jf.Monitor(old, random_state=0)
+    batch = old[:50].assign(hours=[[1, 2]] * 50)
+    with pytest.raises(TypeError, match=r"'hours'.*list.*to leave the column out, drop it"):
+        monitor.update(batch)
+    with pytest.warns(UserWarning, match="has no column 'hours'"):
+        monitor.update(batch.drop(columns="hours"))

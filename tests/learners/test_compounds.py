@@ -12,8 +12,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.rules.rule import Function
-from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree import hidden_tree_forest
+from jointforest.learners.rows import read_training_rows
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.learners.selection.budget import learn
 from jointforest.models.mixture import mixture_of

@@ -11,8 +11,8 @@ import pytest
 
 import jointforest as jf
 from jointforest.evaluation.columns_and_pairs import _ends_of_classes, lost_pairs
-from jointforest.learners.base import read_training_rows
 from jointforest.learners.joint_tree import joint_tree
+from jointforest.learners.rows import read_training_rows
 from jointforest.runtime.threads import use_jobs
 
 from ..evaluation.tables import table as mixed_table

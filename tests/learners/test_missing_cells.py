@@ -11,9 +11,9 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.schema import snap
-from jointforest.learners import base
-from jointforest.learners.base import TableRows, read_training_rows
+from jointforest.learners import rows as learner_rows
 from jointforest.learners.hidden_tree.first_joint import fill_in, first_joint, keys_of
+from jointforest.learners.rows import TableRows, read_training_rows
 from jointforest.runtime.threads import use_jobs
 
 LEARNERS = {
@@ -172,7 +172,7 @@ def test_heavy_rows_count_in_the_draws(n: int) -> None:
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_complete_tables_are_learned_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "first_joint", lambda *a: pytest.fail("no cell is missing"))
+    monkeypatch.setattr(learner_rows, "first_joint", lambda *a: pytest.fail("no cell is missing"))
     frame = make_frame(150, 0.0)
     rows = completed(frame)
     assert rows.filled is rows.X and rows.first is None and not rows.drawn.any()

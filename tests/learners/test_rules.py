@@ -16,7 +16,7 @@ import jointforest as jf
 from jointforest.data.meaning import contains
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.rule import Combinations, Equation
-from jointforest.learners.base import read_training_rows
+from jointforest.learners.rows import read_training_rows
 from jointforest.learners.rules import WantedRules, reduce_table, wanted_rules
 from jointforest.models.ruled import translate
 from jointforest.query_language.parser import parse_conditions

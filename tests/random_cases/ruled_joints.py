@@ -17,7 +17,7 @@ from jointforest.data.conditions import AnyOf, Interval, Missing, Not, likely
 from jointforest.data.evidence import Evidence, build
 from jointforest.data.rules.rule import MissingWhere
 from jointforest.data.schema import Column
-from jointforest.learners.base import TableRows, read_training_rows
+from jointforest.learners.rows import TableRows, read_training_rows
 from jointforest.learners.rules import Reduced, reduce_table, wanted_rules
 from jointforest.learners.selection.budget import learn
 from jointforest.models.base import Distribution

@@ -21,7 +21,7 @@ from .range_texts import range_text
 from .ranges import Ranges, with_flag
 from .schema import Column, Schema, is_number_name, near, snapped
 from .text_columns import read_cells
-from .times import is_span, seconds, unit_of, zone_of
+from .times import is_span, seconds, span_of, unit_of, zone_of
 from .written_forms import WrittenForm
 
 # ---- Which library a frame is of: frames read and rebuilt by its backend, imported only then.
@@ -363,11 +363,17 @@ def _column_values(column: Column, cells: ColumnCells) -> np.ndarray:
         raise ValueError(f"column {column.name!r} ({column.kind}): expected numbers, got dates")
     if cells.codes is not None:
         used = np.unique(cells.codes[~cells.missing]).tolist()
-        texts = [cells.labels[code] for code in used if isinstance(cells.labels[code], str)]
+        labels = [span_of(label) for label in cells.labels] if is_span(column.dtype) else cells.labels
+        texts = [cells.labels[code] for code in used if isinstance(labels[code], str)]
         if texts:
             raise ValueError(f"column {column.name!r} ({column.kind}): expected numbers, {_got_text(texts, len(used))}")
-        numbers = [np.nan if isinstance(label, str) else float(label) for label in cells.labels]
+        numbers = [np.nan if isinstance(label, str) else float(label) for label in labels]
         values = np.array([*numbers, np.nan])[cells.codes]
+    elif is_span(cells.dtype) != is_span(column.dtype):
+        wanted, got = ("durations", "numbers") if is_span(column.dtype) else ("numbers", "durations")
+        how = "pandas.to_timedelta(column, unit='s')" if wanted == "durations" else "column.dt.total_seconds()"
+        what = f"column {column.name!r}: expected {wanted}, got {got}"
+        raise ValueError(f"{what}, whose unit is not known; turn it into {wanted}, such as by {how} if it is seconds")
     infinite = int(np.count_nonzero(np.isinf(values)))
     if infinite:
         raise ValueError(

@@ -882,7 +882,7 @@ def last_rows(reader: FrameReader) -> tuple[int, str]:
             if isinstance(label, str) and _TOTAL.fullmatch(label.strip(" :")) and (cells.codes == code).sum() == 1:
                 what.append(f"{label!r} in column {name!r}")
         elif cells.sort in ("number", "integer"):
-            above = cells.values[:last]
+            above = np.where(np.isinf(cells.values[:last]), np.nan, cells.values[:last])  # refused later
             is_sum = math.isclose(np.nansum(above), cells.values[last], rel_tol=1e-9) and cells.values[last] != 0.0
             what += [f"the sum of column {name!r}"] if is_sum and np.count_nonzero(above > 0.0) > 2 else []
     is_odd = any(cells.missing[last] for cells in columns.values())

@@ -333,6 +333,8 @@ _DAY = 86_400.0
 
 def number_text(column: Column, number: float, low: float, high: float, of_means: bool = False) -> str:
     """A number of a column that ranges from low to high, or a date: the nearest of its grid."""
+    if column.written is not None and column.written.sort == "month":
+        return column.text(number)
     if not math.isfinite(number):
         return "–"
     if column.kind == "datetime":

@@ -350,7 +350,9 @@ class Column:
         return value.start_time if is_period else value
 
     def text(self, number: float) -> str:
-        """A number as its frame shows it, of a column of durations, times of day or periods; empty of any other."""
+        """A number as its frame shows it, of a column of durations, times of day, months or periods; else empty."""
+        if self.written is not None and self.written.sort in ("month", "time", "duration") and math.isfinite(number):
+            return self.written.write(number + self.zero)
         if times.is_span(self.dtype) and math.isfinite(number):
             return times.span_text(number, self.dtype)
         is_period = self.dtype.startswith("period") and math.isfinite(number)

@@ -31,7 +31,7 @@ from .schema import (
     snapped,
 )
 from .times import DAY, OF_DAYS, OF_NUMBERS
-from .written_forms import MOST_EXCEPTIONS, SORTS, WrittenForm
+from .written_forms import AMOUNTS, MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
 _OPTIONAL = {"has_number_name", "written", "aside", "why_text", "remark", "digits", "lower", "upper", "only"}
@@ -164,12 +164,12 @@ def _aside(entry: Any, at: str) -> SetAside:
 def _written_form(entry: Any, at: str, frame: Frame) -> WrittenForm:
     """The form of a text column's numbers."""
     _keys(entry, {field.name for field in fields(WrittenForm)}, at)
-    texts = {name: _text(entry[name], f"{at}.{name}", 0, 60) for name in ("prefix", "suffix", "thousands", "pattern")}
+    texts = {name: _text(entry[name], f"{at}.{name}", 0, 120) for name in ("prefix", "suffix", "thousands", "pattern")}
     choices = {
         "sort": SORTS,
         "decimal": (".", ","),
         "negative": ("-", "()", "after", "+"),
-        "unit": ("", "minutes", "seconds"),
+        "unit": ("", "months", "minutes", "seconds"),
     }
     for name, allowed in choices.items():
         if not isinstance(entry[name], str) or entry[name] not in allowed:
@@ -177,8 +177,10 @@ def _written_form(entry: Any, at: str, frame: Frame) -> WrittenForm:
     _whole(entry["decimals"], f"{at}.decimals", -1, 20)
     for name in ("padded", "lakh"):
         need(type(entry[name]) is bool, f"{at}.{name}: expected true or false, got {entry[name]!r:.80}")
-    if (entry["sort"] in ("time", "duration")) != (entry["unit"] != ""):
+    if (entry["sort"] in ("month", "time", "duration")) != (entry["unit"] != ""):
         raise ValueError(f"{at}.unit: {entry['unit']!r} does not fit {entry['sort']}")
+    if entry["sort"] == "duration" and "%" in entry["pattern"] and not AMOUNTS.fullmatch(entry["pattern"]):
+        raise ValueError(f"{at}.pattern: {entry['pattern']!r} is no pattern of durations")
     exceptions = tuple(
         _text(text, f"{at}.exceptions", 0, 10_000) for text in _list(entry["exceptions"], at, MOST_EXCEPTIONS)
     )

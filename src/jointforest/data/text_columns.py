@@ -25,7 +25,7 @@ from .conditions import Interval
 from .csv_files import is_number
 from .range_texts import interval_of, order_if_disjoint, range_text
 from .schema import CATEGORICAL_KINDS, NO_KINDS
-from .times import is_date
+from .times import is_date, span_of
 from .written_forms import CLOCK, MOST_EXCEPTIONS, WrittenForm, date_regex, is_missing_word, is_solid
 
 _SYMBOLS = ("$", "€", "£", "¥", "₹", "₽", "₩", "₪", "₺", "₫", "฿", "US$", "A$", "C$", "R$", "NT$", "HK$", "kr", "Kr")
@@ -60,6 +60,8 @@ _DAYS = [f"{a}{s}{b}{s}{c}" for s in "/.- " for a, b, c in (("%Y", "%m", "%d"), 
 _DAYS += [f"{a}{s}{b}{s}%y" for s in "/.-" for a, b in (("%d", "%m"), ("%m", "%d"))]
 _DAYS += [f"%d{s}%{month}{s}%{year}" for s in (" ", "-", "/", ".", "") for month in "bB" for year in "Yy"]
 _DAYS += ["%y-%m-%d", "%Y%m%d", "%d%m%Y", "%m%d%Y"]
+_DAYS += [f"{a}{s}{b}" for s in "/-." for a, b in (("%m", "%Y"), ("%Y", "%m"))]
+_DAYS += [f"%{month}{s}%Y" for month in "bB" for s in " -/"] + ["%b-%y", "%b/%y"]
 _DAYS += [f"%{month} %d{comma} %{year}" for month in "bB" for comma in (",", "") for year in "Yy"]
 _CLOCKS: tuple[str, ...] = (
     "",
@@ -72,7 +74,10 @@ _CLOCKS: tuple[str, ...] = (
     " %I:%M:%S %p",
     " %I:%M%p",
 )
-_CLOCKS += ("T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC")
+_CLOCKS += ("T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC", "T%H:%M:%S+00:00", " %H:%M:%S+00:00")
+_CLOCKS += (*(f"{t}%H:%M:%S.%f{z}" for t in " T" for z in ("", "Z", "+00:00", " UTC")), " %H:%M:%S,%f")
+_AMOUNT = re.compile(r"(?<![\d.])(\d+(?:\.(\d+))?)([^\S\n]*[a-z]+)")
+"""A number and its unit in a duration such as 1h 20m."""
 _SAMPLE = 60
 """Texts of a column that are examined first."""
 _MOST_UNITS = 5
@@ -118,8 +123,9 @@ def read_cells(form: WrittenForm, cells: ColumnCells, name: str, dtype: str) -> 
     values = table[cells.codes]
     missing = np.isnan(values)
     if form.sort == "date":
-        per_second = 1 / 86400 if is_date(dtype) else 1.0
-        ticks = np.where(missing, 0.0, np.floor(values * per_second)).astype(np.int64)
+        per_second = 1 / 86400 if is_date(dtype) else 1e6 if "%f" in form.pattern else 1.0
+        whole = np.rint(values * per_second) if per_second > 1.0 else np.floor(values * per_second)
+        ticks = np.where(missing, 0.0, whole).astype(np.int64)
         return ColumnCells("datetime", dtype, ticks, missing, per_second=per_second)
     known = values[~missing]
     sort = "integer" if (known == np.rint(known)).all() else "number"
@@ -289,7 +295,8 @@ def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[Wri
 def _doubt_years(name: str, form: WrittenForm, cells: ColumnCells) -> None:
     """Warn of years of two digits that other programs take for the next century."""
     texts = [str(label) for label in cells.labels]
-    early = form.parse_all(texts) < -365 * 86400.0  # before 1969, from where on all programs agree
+    first = -12 if form.sort == "month" else -365 * 86400.0  # 1969, from where on all programs agree
+    early = form.parse_all(texts) < first
     if early.any():
         warn(
             f"column {name!r}: years from 30 on are read as 1930 to 1999, such as in {texts[int(early.argmax())]!r}; "
@@ -350,7 +357,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
     if not any(character.isdigit() for text in sample for character in text):
         return (), ""
     why_text = ""
-    for find in (_clock, _dates, _numbers):
+    for find in (_clock, _dates, _numbers, _amounts):
         family = find(texts, sample, column.dtype, must or bool(is_word.any()))
         if family is None:
             continue
@@ -398,19 +405,44 @@ def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
         return _Family("times", fits, ())
     is_time = all(int(match["h"]) < 24 for match in found)
     padded = all(len(match["h"]) > 1 for match in found)
-    unit = "seconds" if any(int(match["s"] or 0) for match in found) else "minutes"
+    unit = "seconds" if any(float(match["s"] or 0) for match in found) else "minutes"
+    decimals = max(len((match["s"] or "").partition(".")[2]) for match in found) or -1
     half = " p" if any((match["half"] or "").startswith(" ") for match in found) else "p"
     pattern = "h:mm" + (":ss" if True in with_seconds else "") + (half if True in halves else "")
     sort = "time" if is_time else "duration"
-    return _Family("times", fits, (WrittenForm(sort, dtype, pattern=pattern, padded=padded, unit=unit),))
+    form = WrittenForm(sort, dtype, pattern=pattern, padded=padded, unit=unit, decimals=decimals)
+    return _Family("times", fits, (form,))
+
+
+def _amounts(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
+    """Durations in several units, such as 1.2s beside 350ms, or 1h 20m."""
+    if sum(_AMOUNT.match(text) is not None for text in sample) < _LIKELY * len(sample):
+        return None
+    is_span = np.array([text == text.lower() and not isinstance(span_of(text), str) for text in texts], dtype=bool)
+    found = [_AMOUNT.findall(text) for text in itertools.compress(texts, is_span)]
+    units: dict[float, tuple[str, int]] = {}  # the name of each unit, and the number of decimals
+    for _, fraction, name in itertools.chain.from_iterable(found):
+        size = float(span_of("1" + name))
+        units[size] = name, min(max(len(fraction), units.get(size, ("", 0))[1]), 9)
+    is_joined, lines = any(len(amounts) > 1 for amounts in found), "\n".join(itertools.compress(texts, is_span))
+    if len(units) < 2 or ":" in lines:
+        return None
+    between = re.search(r"[a-z](,?[^\S\n]+)\d", lines)
+    first, *others = [f"%.{units[size][1]}f{units[size][0]}" for size in sorted(units, reverse=True)]
+    if is_joined and re.search(r"(?<![\d.])0\d", lines):
+        others = [one.replace("%", "%02") for one in others]
+    pattern = (f"&{between[1] if between else ''}" if is_joined else "|").join([first, *others])
+    return _Family("durations", is_span, (WrittenForm("duration", dtype, pattern=pattern, unit="seconds"),))
 
 
 def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Dates, with or without time of day."""
     lines = "\n".join(sample)
-    patterns = [day + clock for day in _DAYS for clock in (_CLOCKS if ":" in lines else ("",))]
+    clocks = [clock for clock in _CLOCKS if {" ", *lines}.issuperset(re.sub("%.", "", clock))]
+    patterns = [day + clock for day in _DAYS for clock in clocks]
     patterns = [pattern for pattern in patterns if date_regex(pattern).search(lines)]
-    candidates = [WrittenForm("date", dtype, pattern=pattern) for pattern in patterns]
+    day, month = WrittenForm("date", dtype), WrittenForm("month", dtype, unit="months")
+    candidates = [replace(day if "%d" in pattern else month, pattern=pattern) for pattern in patterns]
     of_sample = [np.isfinite(form.parse_all(sample)) for form in candidates]
     if not candidates or np.any(of_sample, axis=0).mean() < _LIKELY:
         return None
@@ -420,9 +452,12 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     each = [np.isfinite(form.parse_all(texts)) for form in candidates]
     fits = np.any(each, axis=0)
     fitting = "\n".join(itertools.compress(texts, fits))
-    padded = not re.search(r"(?<!\d)\d(?!\d)", fitting)
+    padded = not re.search(r"(?<!\d)(?<!:\d\d[.,])\d(?!\d)", fitting)
+    fractions = re.findall(r":\d\d[.,](\d+)", fitting)
+    decimals = len(fractions[0]) if len(set(map(len, fractions))) == 1 else -1
+    spelled = _in_capitals if fitting.isupper() else str
     forms = [
-        replace(form, padded=padded, pattern=_in_capitals(form.pattern) if fitting.isupper() else form.pattern)
+        replace(form, padded=padded, pattern=spelled(form.pattern), decimals=decimals)
         for form, mine in zip(candidates, each, strict=True)
         if (mine == fits).all()
     ]
@@ -439,9 +474,11 @@ def _dates(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
 
 
 def _is_sure(form: WrittenForm, texts: Sequence[str], n_forms: int) -> bool:
-    """Whether texts of a form are dates, and no codes of eight digits or versions such as 1.10.22."""
-    if is_solid(form.pattern):
-        moments = form.parse_all(texts)
+    """Whether texts of a form are dates or months, and no codes of eight digits or versions such as 1.10.22."""
+    if is_solid(form.pattern) or form.sort == "month":
+        if form.pattern in ("%Y-%m", "%Y/%m") and all((int(text[:4]) + 1 - int(text[5:])) % 100 == 0 for text in texts):
+            return False  # seasons, such as 2010-11
+        moments = form.parse_all(texts) * (365.2425 / 12.0 * 86400.0 if form.sort == "month" else 1.0)
         return len(texts) >= _FEWEST_DAYS and bool((moments >= _YEARS[0]).all() and (moments < _YEARS[1]).all())
     if form.padded or not re.match(r"%[dmy][.-]%[dmy][.-]%[dmy]", form.pattern):
         return True

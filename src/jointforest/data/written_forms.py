@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .csv_files import SPREADSHEET_ERRORS
+from .times import span_of
 
-SORTS = ("number", "date", "time", "duration", "tick")
+SORTS = ("number", "date", "month", "time", "duration", "tick")
 _SHORT = ("na", "n/a", "n.a.", "n.a", "<na>", "nan", "null", "none", "nil", "\\n", "n/d", "tbd")
 _LONG = ("missing", "unknown", "not known", "not available", "not applicable", "no data", "unspecified", "undefined")
 _MISSING_WORDS = frozenset((*_SHORT, *_LONG))
@@ -39,7 +40,7 @@ def line_regex(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"^\s*(?:{pattern})\s*$".replace(r"\s", r"[^\S\n]"), re.MULTILINE)
 
 
-CLOCK = line_regex(r"(?P<h>\d{1,4}):(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d))?(?P<half> ?[AaPp][Mm])?")
+CLOCK = line_regex(r"(?P<h>\d{1,4}):(?P<m>[0-5]\d)(?::(?P<s>[0-5]\d(?:\.\d{1,6})?))?(?P<half> ?[AaPp][Mm])?")
 _DATE_PART = re.compile(r"(%\^?[a-zA-Z])")
 """A part of a date's pattern; ``%^b`` is a month in capitals."""
 _PARTS = {
@@ -51,6 +52,7 @@ _PARTS = {
     "%I": r"(?P<I>\d{1,2})",
     "%M": r"(?P<M>\d{2})",
     "%S": r"(?P<S>\d{2})",
+    "%f": r"(?P<f>\d{1,6})",
     "%p": r"(?P<p>[AaPp][Mm])",
     "%b": r"(?P<b>[A-Za-z]{3})",
     "%^b": r"(?P<b>[A-Za-z]{3})",
@@ -65,15 +67,16 @@ _MONTHS = {name.lower(): k for names in (calendar.month_abbr, calendar.month_nam
 class WrittenForm:
     """How the cells of one column are written.
 
-    sort : {"number", "date", "time", "duration", "tick"}
+    sort : {"number", "date", "month", "time", "duration", "tick"}. Months are counted from January 1970.
     dtype : str. How the frame stores the texts, or the ticks.
     prefix, suffix : str. Currency or unit around each number; of ticks the text that means True, if they are texts.
     thousands, decimal : str. Signs between thousands (or none) and before decimals.
-    decimals : int. Number of decimals of each cell; -1 where it differs between cells.
+    decimals : int. Number of decimals of each cell, or of its seconds; -1 where it differs between cells.
     negative : {"-", "()", "after", "+"}. Form of numbers below zero; "+": as "-", and numbers above zero have a plus.
-    pattern : str. Of dates as for ``strptime``; of times ``h:mm`` or ``h:mm:ss``, with ``p`` for AM or PM.
+    pattern : str. Of dates as for ``strptime``; of times ``h:mm`` or ``h:mm:ss``, with ``p`` for AM or PM; of durations
+        with units as `amounts_text` has it.
     padded : bool. Whether days, months and hours have two digits, and 0.5 has its zero.
-    unit : {"", "minutes", "seconds"}. What times and durations are counted in.
+    unit : {"", "months", "minutes", "seconds"}. What months, times and durations are counted in.
     exceptions : tuple of str. Texts that have another form and count as missing.
     lakh : bool. Whether numbers are grouped as in 1,20,000.
     """
@@ -103,7 +106,8 @@ class WrittenForm:
         if self.sort == "tick":
             return f"a tick box: {self.example!r} is True, and a missing cell is False"
         if self.sort != "number":
-            return f"{'times of day' if self.sort == 'time' else 'durations'}, counted in {self.unit}"
+            what = {"time": "times of day", "month": "months"}.get(self.sort, "durations")
+            return f"{what}, counted in {self.unit}{' from January 1970' if self.sort == 'month' else ''}"
         said = {",": "commas", ".": "points", "'": "apostrophes", "’": "apostrophes"}.get(self.thousands, "spaces")
         parts = [f"unit {(self.prefix or self.suffix).strip()}"] if self.prefix or self.suffix else []
         parts += [f"{said} between {'lakhs' if self.lakh else 'thousands'}"] if self.thousands else []
@@ -133,6 +137,8 @@ class WrittenForm:
 
     def parse_all(self, texts: Sequence[str]) -> np.ndarray:
         """`parse` of n texts, (n,): NaN where one has another form."""
+        if self.sort == "duration" and "%" in self.pattern:
+            return np.array([np.nan if isinstance(of := span_of(text), str) else of for text in texts], dtype=float)
         # Texts are joined to lines, which regular expressions take apart at once: a million texts take a second.
         lines = "\n".join(texts)
         one_line = self._regex
@@ -151,6 +157,10 @@ class WrittenForm:
         if self.sort == "number":
             return self._numbers(lines)
         of = dict(zip(self._regex.groupindex, zip(*found, strict=True), strict=True))
+        if self.sort == "month":
+            days = _seconds_of_parts(of | {"d": ["1"] * len(found)}) / 86400.0
+            whole = np.where(np.isnan(days), 0.0, days).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+            return np.where(np.isnan(days), np.nan, whole)
         return _seconds_of_parts(of) if self.sort == "date" else self._clocks(of)
 
     def is_missing(self, text: str) -> bool:
@@ -159,8 +169,13 @@ class WrittenForm:
 
     def write(self, number: float) -> str:
         """The text of a number."""
-        if self.sort == "date":
-            return _date_text(number, self.pattern, self.padded)
+        if self.sort == "month":
+            month = round(min(max(number, -23628), 96359))  # of the years 1 to 9999
+            number = float(np.datetime64(month, "M").astype("datetime64[s]").astype(np.int64))
+        if self.sort in ("date", "month"):
+            return _date_text(number, self)
+        if "%" in self.pattern:
+            return amounts_text(number, self.pattern)
         if self.sort != "number":
             return self._clock_text(number)
         size = abs(float(number))  # a NumPy number writes itself with its type
@@ -187,7 +202,7 @@ class WrittenForm:
     @cached_property
     def _regex(self) -> re.Pattern[str]:
         """What a line with a text of this form looks like; numbers have at most one sign and no group."""
-        if self.sort == "date":
+        if self.sort in ("date", "month"):
             return date_regex(self.pattern)
         if self.sort != "number":
             return CLOCK
@@ -217,7 +232,8 @@ class WrittenForm:
 
     def _clocks(self, of: Mapping[str, Sequence[str]]) -> np.ndarray:
         """Minutes or seconds, from the texts of the parts of each."""
-        hour, minute, second = (np.array([int(text or 0) for text in of[part]]) for part in "hms")
+        hour, minute = (np.array([int(text) for text in of[part]]) for part in "hm")
+        second = np.array([float(text or 0) for text in of["s"]])
         hour, is_wrong = _of_halves(hour, of["half"])
         if self.sort == "time":
             is_wrong |= hour > 23
@@ -225,8 +241,9 @@ class WrittenForm:
         return seconds / 60.0 if self.unit == "minutes" else seconds
 
     def _clock_text(self, number: float) -> str:
-        seconds = max(round(number * (60 if self.unit == "minutes" else 1)), 0)
-        hour, rest = divmod(seconds, 3600)
+        places = max(self.decimals, 0)
+        seconds = max(round(float(number) * (60 if self.unit == "minutes" else 1), places), 0.0)
+        hour, rest = int(seconds // 3600), seconds % 3600
         if self.sort == "time":
             hour = min(hour, 23) if hour < 24 else 23
             rest = rest if seconds < 86400 else 3599
@@ -235,8 +252,8 @@ class WrittenForm:
             half = (" " if " p" in self.pattern else "") + ("AM" if hour < 12 else "PM")
             hour = (hour - 1) % 12 + 1
         text = f"{hour:02d}" if self.padded else f"{hour}"
-        text += f":{rest // 60:02d}"
-        return text + (f":{rest % 60:02d}" if "ss" in self.pattern else "") + half
+        text += f":{int(rest // 60):02d}"
+        return text + (f":{rest % 60:0{places + 3 if places else 2}.{places}f}" if "ss" in self.pattern else "") + half
 
 
 def _plain_number(size: float) -> str:
@@ -267,6 +284,7 @@ def _seconds_of_parts(of: Mapping[str, Sequence[str]]) -> np.ndarray:
 
     month = np.array([_MONTHS.get(text.lower(), 0) for text in of["b"]]) if "b" in of else part("m")
     short, day, hour, minute, second = map(part, "ydHMS")
+    micro = np.array([int(text.ljust(6, "0")) for text in of["f"]]) if "f" in of else 0
     year = part("Y") if "Y" in of else short + np.where(short >= 30, 1900, 2000)  # 1930 to 2029, as in spreadsheets
     is_wrong = (year < 1) | (month < 1) | (month > 12) | (day < 1) | (hour > 23) | (minute > 59) | (second > 59)
     if "I" in of:
@@ -275,7 +293,7 @@ def _seconds_of_parts(of: Mapping[str, Sequence[str]]) -> np.ndarray:
     months = np.array(12 * (year - 1970) + np.clip(month, 1, 12) - 1, "datetime64[M]")
     days = months.astype("datetime64[D]").astype(np.int64) + day - 1
     is_wrong |= days >= (months + 1).astype("datetime64[D]").astype(np.int64)
-    return np.where(is_wrong, np.nan, 86400.0 * days + 3600.0 * hour + 60.0 * minute + second)
+    return np.where(is_wrong, np.nan, 86400.0 * days + 3600.0 * hour + 60.0 * minute + second + micro / 1e6)
 
 
 def _of_halves(hour: np.ndarray, half: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -285,10 +303,10 @@ def _of_halves(hour: np.ndarray, half: Sequence[str]) -> tuple[np.ndarray, np.nd
     return np.where(has_half, hour % 12 + 12 * is_pm, hour), has_half & ((hour < 1) | (hour > 12))
 
 
-def _date_text(seconds: float, pattern: str, padded: bool) -> str:
-    """A moment in a pattern, with English names of months."""
+def _date_text(seconds: float, form: WrittenForm) -> str:
+    """A moment in a form, with English names of months."""
     moment = _EPOCH + dt.timedelta(seconds=min(max(seconds, -62135596800.0), 253402300799.0))
-    two = "{:02d}" if padded else "{}"
+    two, micro = "{:02d}" if form.padded else "{}", f"{moment.microsecond:06d}"
     parts = {
         "%Y": f"{moment.year:04d}",
         "%y": f"{moment.year % 100:02d}",
@@ -298,10 +316,33 @@ def _date_text(seconds: float, pattern: str, padded: bool) -> str:
         "%I": two.format((moment.hour - 1) % 12 + 1),
         "%M": f"{moment.minute:02d}",
         "%S": f"{moment.second:02d}",
+        "%f": micro[: form.decimals] if form.decimals > 0 else micro.rstrip("0") or "0",
         "%p": "AM" if moment.hour < 12 else "PM",
         "%b": calendar.month_abbr[moment.month],
         "%^b": calendar.month_abbr[moment.month].upper(),
         "%B": calendar.month_name[moment.month],
         "%^B": calendar.month_name[moment.month].upper(),
     }
-    return "".join(parts.get(part, part) for part in _DATE_PART.split(pattern))
+    return "".join(parts.get(part, part) for part in _DATE_PART.split(form.pattern))
+
+
+AMOUNTS = re.compile(r"%(02)?\.\df\s*[a-z]+([|&],?\s*%(02)?\.\df\s*[a-z]+)+")
+"""Patterns of durations with units."""
+
+
+def amounts_text(seconds: float, pattern: str) -> str:
+    """A duration in a pattern of units, largest first: ``%.1fs|%.0fms`` has one of them, ``%.0fh& %.0fm`` all."""
+    rest, parts = abs(float(seconds)), re.split("[|&]", pattern)
+    units = [float(span_of("1" + part[part.index("f") + 1 :])) for part in parts]
+    sign, last = "-" if seconds < 0 else "", len(parts) - 1
+    if "&" not in pattern:
+        k = next((k for k, unit in enumerate(units) if rest >= unit), last)
+        return sign + parts[k] % (rest / units[k])
+    text, places = "", int(parts[last].split("f")[0][-1])
+    rest = round(rest / units[last], places)  # in the smallest unit, of which the others are multiples
+    for k, part in enumerate(parts):
+        size = units[k] / units[last]
+        amount = rest if k == last else rest // size
+        rest -= amount * size
+        text += part % amount if amount or (k == last and not text) else ""
+    return sign + text.lstrip(", ")

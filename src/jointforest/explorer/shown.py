@@ -317,6 +317,7 @@ def described(column: Column, edges: np.ndarray) -> dict[str, Any]:
         "is_time": is_open and column.censored is not None,
         "step": step or None if is_number else None,
         "zone": times.zone_of(column.dtype) if is_date else None,
+        "month": column.written.pattern if column.written is not None and column.written.sort == "month" else None,
     }
 
 
@@ -346,6 +347,8 @@ def written(column: Column, number: float) -> Any:
     """A number of the column as people write it in conditions: 40, 1.5, '2024-03-01 12:30'."""
     if column.kind == "datetime":
         return date_text(column, number)
+    if column.written is not None and column.written.sort == "month":
+        return column.text(number)
     value = column.from_number(number) if column.step > 0.0 else number
     if abs(value - number) > 1e-9 * max(1.0, abs(number)):  # not the centre of a cell
         value = number

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from jointforest.data.rules.functions import _cliques
-from jointforest.learners.base import read_training_rows
+from jointforest.learners.rows import read_training_rows
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

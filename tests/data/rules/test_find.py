@@ -10,7 +10,7 @@ import jointforest as jf
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.rules.find import find_rules
 from jointforest.data.rules.rule import Equation, rules_from_list
-from jointforest.learners.base import read_training_rows
+from jointforest.learners.rows import read_training_rows
 from jointforest.learners.rules import reduce_table, wanted_rules
 
 from .tables import RULES, obedient
@@ -294,3 +294,13 @@ def test_two_sums_of_one_column_make_no_impossible_values() -> None:
     # some of total - open would be negative, so that this sum is enforced only where asked, as paid + open
     large = {**invoices, "paid": paid, "open": total - paid}
     assert sums(large, "auto") == {"total": 2} and sums(large, "all") == {"total": 2, "net": 3}
+
+
+@pytest.mark.parametrize("apart", [0.123, 0.007, 1.001])
+def test_moments_that_are_parts_of_a_second_apart(apart: float) -> None:
+    """Moments since 1970 have seven decimals of a second, of which the last ones are rounding."""
+    start = pd.Series(pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(300) ** 2 % 86_399, unit="s"))
+    table = pd.DataFrame({"start": start, "end": start + pd.to_timedelta(apart, unit="s"), "x": np.arange(300) % 7})
+    assert f"end = start + {apart}" in [
+        str(rule) for rule in jf.HiddenTreeForest(n_states=2, max_iter=1, random_state=0).fit(table).joint_.rules
+    ]

@@ -28,6 +28,7 @@ from jointforest.estimators.predictor.additive import AdditiveLearner
 from jointforest.estimators.predictor.boosting import HistBoosting, Labelled
 from jointforest.estimators.predictor.learn import cut_folds
 from jointforest.estimators.predictor.members import COMPLETED, EXPECTED, MASKED, NATIVE
+from jointforest.learners import rows as learner_rows
 from jointforest.learners.selection.choose import Chosen, Task
 from jointforest.learners.selection.folds import Fold
 from jointforest.runtime.warnings import UnseenLevelWarning
@@ -662,3 +663,15 @@ def test_large_errors_are_shown_in_columns() -> None:
     report = fitted("regressor", frame, label, 1e5 * score).fitted_by
     line = next(line for line in str(report).splitlines() if line.strip().startswith("all together"))
     assert len(line.split()) == 7 and "," in line and "e+" not in line
+
+
+@pytest.mark.parametrize(("missing", "n_drawn"), [(0.02, 0), (0.2, 3)])
+def test_few_missing_cells_are_drawn_by_the_joint_for_forests_too(
+    missing: float, n_drawn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, _ = table(missing=missing)
+    drawn, first_joint = [], learner_rows.first_joint
+    monkeypatch.setattr(learner_rows, "first_joint", lambda *about: (drawn.append(1), first_joint(*about))[1])
+    found = new("classifier").fit(X, y)
+    assert len(drawn) == n_drawn  # of the table, and of two folds
+    assert np.isfinite(found.predict_proba(X)).all()

@@ -9,9 +9,9 @@ import pytest
 import jointforest as jf
 from jointforest.data.evidence import build
 from jointforest.learners.adversarial.adversarial_forest import _Trial
-from jointforest.learners.base import read_training_rows
 from jointforest.learners.leaf_fitting.densities import as_forest, fit_trees, quantile_trees
 from jointforest.learners.leaf_fitting.fit import prepare_table
+from jointforest.learners.rows import read_training_rows
 from jointforest.models.box_forest.posterior import log_density
 
 

@@ -12,8 +12,8 @@ import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns, snap
-from jointforest.learners.base import TableRows
 from jointforest.learners.chow_liu_leaves.learn import on_own_scales
+from jointforest.learners.rows import TableRows
 from jointforest.models.hidden_tree.files import check_hidden
 from jointforest.models.hidden_tree.hidden_trees import HiddenTrees
 

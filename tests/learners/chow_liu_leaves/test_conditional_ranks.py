@@ -12,10 +12,10 @@ import jointforest as jf
 from jointforest.data.frames import encode
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.schema import kernel_columns, snap
-from jointforest.learners.base import TableRows
 from jointforest.learners.chow_liu_leaves.learn import CodedRows, on_own_scales
 from jointforest.learners.joint_tree.constants import FIXED
 from jointforest.learners.joint_tree.joint_tree import BY_RANKS, ConditionalRanks, conditional_ranks
+from jointforest.learners.rows import TableRows
 
 
 def table_of(frame: pd.DataFrame) -> CodedRows:

@@ -9,12 +9,12 @@ import jointforest as jf
 from jointforest.data.frames import encode_ranges, read
 from jointforest.data.infer_schema import infer_schema
 from jointforest.data.ranges import Ranges, complete_table
-from jointforest.learners.base import read_training_rows
 from jointforest.learners.hidden_tree.codes import scales_of, share_of_informed, table_of
 from jointforest.learners.hidden_tree.em import expected_counts, from_tree, log_probabilities, split_tables
 from jointforest.learners.hidden_tree.learn import LearnSettings, learn_tree
 from jointforest.learners.hidden_tree.structure import CodeTable
 from jointforest.learners.history.prepare import prepare_histories
+from jointforest.learners.rows import read_training_rows
 
 from ...oracle import hidden_learning as oracle
 from .test_em import random_tree

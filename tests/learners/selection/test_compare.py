@@ -9,8 +9,9 @@ import pytest
 from jointforest.data.evidence import build
 from jointforest.data.infer_schema import infer_schema
 from jointforest.evaluation import two_sample_test
-from jointforest.learners.base import read_training_rows
+from jointforest.learners import rows
 from jointforest.learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from jointforest.learners.rows import read_training_rows
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.learners.selection.budget import Candidate, budget_of
 from jointforest.learners.selection.choose import Compared, Split, Task, _splits, choose, compare_candidate
@@ -52,10 +53,10 @@ def test_models_of_given_folds_are_those_of_the_chosen_learner() -> None:
     task = Task(SCHEMA, cells, None, budget_of("fast"), 0, 0.0, lambda text: None, folds=folds)
     chosen = choose(task)
     assert chosen.held_out == "120 rows, each held out once in 2 folds" and len(chosen.of_folds) == 2
-    rows = build(SCHEMA, cells)
+    evidence = build(SCHEMA, cells)
     for fold, model in zip(folds, chosen.of_folds, strict=True):
         again = chosen.recipe.learn(SCHEMA, cells[fold.learn], task.seed_of_learners())
-        np.testing.assert_array_equal(model.log_density(rows), again.log_density(rows))
+        np.testing.assert_array_equal(model.log_density(evidence), again.log_density(evidence))
     assert choose(task._replace(folds=())).of_folds == ()
 
 
@@ -104,3 +105,18 @@ def test_combinations_that_no_row_to_learn_from_has_are_not_asked_about() -> Non
     holes[::2, 1] = np.nan  # what is known of a combination stays
     np.testing.assert_array_equal(task.known_cells(table.X, holes), holes)
     assert task.asked() == [0, 1, 2, 3]
+
+
+def test_missing_cells_of_a_fold_are_drawn_once_for_all_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = X[:150].copy()
+    cells[::9, 1] = np.nan
+    task = Task(SCHEMA, cells, None, budget_of("fast"), 0, 0.0, lambda text: None)
+    splits, known = _splits(task)[0], task.candidates(task.budget)
+    assert sum(not isinstance(one.learner, HiddenTreeForest) for one in known) == 2
+    alone = [compare_candidate(one, task, splits, task.pairs()).log_density for one in known]
+    drawn, first_joint = [], rows.first_joint
+    monkeypatch.setattr(rows, "first_joint", lambda *about: (drawn.append(1), first_joint(*about))[1])
+    completed = [task.completed(split) for split in splits]
+    together = [compare_candidate(one, task, completed, task.pairs()).log_density for one in known]
+    assert len(drawn) == len(splits)
+    np.testing.assert_array_equal(together, alone)

@@ -11,7 +11,7 @@ import pytest
 
 import jointforest as jf
 from jointforest.data.infer_schema import infer_schema
-from jointforest.learners.base import read_training_rows
+from jointforest.learners.rows import read_training_rows
 from jointforest.learners.rules import find_ties
 from jointforest.models.ruled import translate
 

@@ -12,7 +12,7 @@ from jointforest.data.conditions import AnyOf, Interval
 from jointforest.data.evidence import Evidence, build
 from jointforest.data.rules.contradictions import contradicted
 from jointforest.data.schema import Schema
-from jointforest.learners.base import read_training_rows
+from jointforest.learners.rows import read_training_rows
 from jointforest.learners.rules import reduce_table, wanted_rules
 from jointforest.models.ruled.ruled import RuledDistribution
 

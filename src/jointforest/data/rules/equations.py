@@ -218,7 +218,7 @@ def _simplest_equations(
             continue
         tried.add(coefficients)
         rest = cells[:, 0] - cells[:, 1:] @ np.array(coefficients)
-        constant = _constant(rest)
+        constant = _constant(rest, float(np.spacing(np.abs(cells).max())) * cells.shape[1])
         terms = tuple(zip(coefficients, names[1:], strict=True))
         exact = Equation(column=names[0], terms=terms, constant=constant)
         off = float(np.abs(rest - constant).max())
@@ -256,12 +256,12 @@ def _significant(weights: np.ndarray, digits: int) -> tuple[float, ...]:
     return tuple(float(f"{w:.{digits - 1}e}") for w in weights.tolist())
 
 
-def _constant(rest: np.ndarray) -> float:
-    """What is left over, as the number of fewest digits in the middle of it."""
+def _constant(rest: np.ndarray, rounding: float) -> float:
+    """What is left over, as the number of fewest digits in the middle of it; ``rounding`` is that of the cells."""
     low, high = float(rest.min()), float(rest.max())
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     for decimals in range(-3, 10):
-        if abs(round(middle, decimals) - middle) <= max(half, 1e-9 * abs(middle)) or abs(middle) < 1e-9:
+        if abs(round(middle, decimals) - middle) <= max(half, rounding, 1e-9 * abs(middle)) or abs(middle) < 1e-9:
             return round(middle, decimals) + 0.0
     return middle
 

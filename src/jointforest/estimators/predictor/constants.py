@@ -83,11 +83,11 @@ class Constants:
     shape_rows: int = 10_000
     """Rows by which the shape is chosen, at most; the number of iterations is chosen by all rows."""
     learning_rate: float = 0.1
-    iterations_at_once: int = 50
+    iterations_at_once: int = 25
     """Iterations after which the validation loss is examined."""
     most_iterations: int = 500
     """Iterations of which the best number is chosen."""
-    patience: int = 20
+    patience: int = 10
     """Iterations without a better validation loss after which no more are tried."""
     toward_complete: float = 0.5
     """How far towards complete rows the loss is extrapolated by which trees that answer in expectation are chosen, as a

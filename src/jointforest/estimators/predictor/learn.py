@@ -240,11 +240,12 @@ def _learn_stages(problem: PredictorProblem) -> LearnedMembers:
     clock.stop("joint")
     n_hidden = min(FIXED.most_hidden, int(FIXED.hidden_share * len(training.X)))
     hidden = [validation_rows(fold.held, d, rng, -(-n_hidden // len(folds))) for fold in folds]
-    forest = learn_forest(take_training(training, rows), seed)
+    completed = _completed_rows(problem, chosen.model, rows)
+    draws_alone = problem.misses_cells()  # many cells are drawn from a smaller joint, as by a forest alone
+    forest = learn_forest(take_training(training, rows, None if draws_alone else completed), seed)
     clock.stop("generative forest")
     joints = [chosen.model] if are_final else _joints_of_folds(problem, chosen, folds)
     clock.stop("joints of the folds")
-    completed = _completed_rows(problem, chosen.model, rows)
     pairs = [
         (completed if are_final else _completed_rows(problem, joint, fold.learn), problem.labelled(fold.held))
         for joint, fold in zip(joints, folds, strict=True)
@@ -256,7 +257,8 @@ def _learn_stages(problem: PredictorProblem) -> LearnedMembers:
     clock.stop("additive models of the folds")
     answers = []
     for k, fold in enumerate(folds):
-        own = forest if are_final else learn_forest(take_training(training, fold.learn), seed, forest)
+        drawn = None if draws_alone else pairs[k][0]
+        own = forest if are_final else learn_forest(take_training(training, fold.learn, drawn), seed, forest)
         team = _trained(own, joints[k], {name: found[k] for name, (found, _) in trees.items()}, sums[k], problem.grid())
         evidence = evidence_of(training, hidden[k].row, hidden[k].mask)
         answers.append(ask_members(team, joints[k], evidence, seed))

@@ -18,7 +18,7 @@ from ...learners.leaf_fitting.fit import prepare_table
 from ...models.base import Distribution, PosteriorState
 from ...runtime.threads import chunks
 from .additive import Additive
-from .boosting import Boosted
+from .boosting import Boosted, Labelled
 from .constants import FIXED
 from .pooling import LEVELS, Answer, half_cell, joined_stacks, point_masses
 
@@ -179,12 +179,15 @@ def grid_of(y: np.ndarray, step: float) -> np.ndarray:
     return np.concatenate([[min(y.min(), cuts[0]) - beyond], cuts, [max(y.max(), cuts[-1]) + beyond]])
 
 
-def take_training(training: Training, rows: np.ndarray) -> Training:
-    """The rows of these numbers, as a table to learn from."""
+def take_training(training: Training, rows: np.ndarray, completed: Labelled | None) -> Training:
+    """The rows of these numbers, as a table to learn from; ``completed`` are the same with missing cells drawn."""
     X, ranges = training.X[rows], None if training.ranges is None else training.ranges.take(rows)
-    return training._replace(
-        X=X, filled=X, ranges=ranges, table=prepare_table(training.columns, X, None, training.table.edges)
-    )
+    filled = X if completed is None else np.column_stack([completed.X, completed.y])
+    if ranges is not None or np.isnan(filled).any():  # the forest draws within ranges, and what the joint cannot draw
+        filled = X
+    drawn = np.isnan(X) & ~np.isnan(filled)
+    table = prepare_table(training.columns, filled, drawn, training.table.edges)
+    return training._replace(X=X, filled=filled, ranges=ranges, table=table)
 
 
 def learn_forest(training: Training, seed: int, like: Any = None) -> Any:
@@ -207,6 +210,8 @@ def learn_forest(training: Training, seed: int, like: Any = None) -> Any:
     if least > FIXED.large_leaf:
         forest.set_params(n_estimators=FIXED.fewest_trees)
     forest._check()
+    if like is not None:
+        forest.min_spread = like.min_spread_
     if is_class:
         forest.classes_ = np.arange(len(training.schema.columns[-1].levels))
     grown, assigned = forest._grow(training, np.ones(n), seed)

@@ -19,9 +19,9 @@ from ...data.conditions import censored
 from ...data.evidence import Evidence, build
 from ...data.frames import read, with_column
 from ...data.schema import Schema
-from ...learners.base import read_training_rows
 from ...learners.generative.targets import column_like
 from ...learners.hidden_tree.hidden_tree_forest import HiddenTreeForest
+from ...learners.rows import read_training_rows
 from ...models.base import Distribution
 from ...runtime.threads import n_threads
 from .learn import cut_folds

@@ -67,15 +67,25 @@ export function bits(amount) {
 
 /**
  * How the values of a column are written.
- * @param {{kind: string, edges: number[]|null, step?: number|null, zone?: string|null}} column
+ * @param {{kind: string, edges: number[]|null, step?: number|null, zone?: string|null, month?: string|null}} column
  * @returns {{value: (x: number) => string, mean: (x: number) => string, tick: (x: number) => string}}
  */
 export function writer(column) {
+  const month = (x) => monthText(x, column.month);
+  if (column.month) return { value: month, mean: month, tick: month };
   const edges = column.edges ?? [0, 1];
   const span = Math.max(edges[edges.length - 1] - edges[0], Number.MIN_VALUE);
   return column.kind === "datetime"
     ? dates(span, column)
     : numbers(span, Math.max(Math.abs(edges[0]), Math.abs(edges.at(-1))), column);
+}
+
+/** A month, counted from January 1970, in a pattern such as %m/%Y. */
+export function monthText(x, pattern) {
+  const day = new Date(Date.UTC(1970, Math.round(x)));
+  const form = (month) => new Intl.DateTimeFormat("en", { month, timeZone: "UTC" }).format(day);
+  const parts = { Y: day.getUTCFullYear(), y: String(day.getUTCFullYear()).slice(2), m: form("2-digit"), b: form("short"), B: form("long") };
+  return pattern.replace(/%\^?(\w)/g, (_, part) => parts[part]);
 }
 
 function numbers(span, largest, column) {

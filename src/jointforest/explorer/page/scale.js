@@ -135,7 +135,8 @@ export function ticks(column, most = 4) {
   if (column.axis === "log") return powers(column.edges, most);
   if (!line.even) return unevenTicks(column.edges, most);
   const rough = (line.high - line.low) / most;
-  const step = column.kind === "datetime" ? dateStep(rough) : tickStep(rough, column.step ?? 0);
+  const whole = column.month && rough > 6 ? Math.ceil(rough / 12) * 12 : tickStep(rough, column.step ?? 0);
+  const step = column.kind === "datetime" ? dateStep(rough) : whole;
   const found = [];
   for (let k = Math.ceil(line.low / step); k * step <= line.high && found.length <= most; k += 1)
     found.push(snap(k * step, step) || 0);

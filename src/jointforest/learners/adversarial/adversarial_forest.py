@@ -20,7 +20,7 @@ from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...runtime.parameters import FLAG, VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import map_ordered
-from ..base import BOUNDS, MAX_FEATURES, PRIORS, TableLearner, TableRows, count_features, draw_bootstrap, warn_leaf_size
+from ..base import BOUNDS, MAX_FEATURES, PRIORS, TableLearner, count_features, draw_bootstrap, warn_leaf_size
 from ..batches.fill import Sizes, Structure, leaf_sizes
 from ..batches.sample import Sampled
 from ..chow_liu_leaves.constants import FIXED as CHOW_LIU
@@ -31,6 +31,7 @@ from ..leaf_fitting.fit import LEAF_DENSITIES, Settings, Table, TreeLeaves
 from ..leaf_fitting.quantile import LeafCdfs, choose_slots, misfit_slots, n_pieces, small_enough
 from ..leaf_fitting.quantile_kernels import gains_of_slot
 from ..leaf_fitting.statistics_kernels import rows_by_leaf
+from ..rows import TableRows
 from .constants import FIXED
 from .rounds_kernels import from_leaves, from_marginals
 

@@ -19,11 +19,11 @@ from ...models.hidden_tree.hidden_tree import ChowLiuForest
 from ...models.hidden_tree.hidden_trees import Grown, HiddenTrees, TreeTables, value_trees
 from ...runtime.arrays import divided
 from ...runtime.threads import map_ordered, one_blas_thread
-from ..base import TableRows
 from ..batches.fill import Route, routed
 from ..batches.sample import FoldBatches, Pass, Sampled, check_row_count
 from ..hidden_tree.rake import with_marginal
 from ..leaf_fitting.densities import AssignedRows, first_leaves
+from ..rows import TableRows
 from .constants import FIXED
 
 # ---- Tables of Chow-Liu trees on codes: pairs of columns in the whole table, and in a leaf, where rows are few.

@@ -362,7 +362,7 @@ class GenerativeForest(Learner):
         settings = self._settings()
         if self.smoothing == "auto":
             settings = supervised.choose_smoothing(training, assigned, settings, seed)
-        if self.min_spread == "auto" and has_scale(settings.leaf):
+        if isinstance(self.min_spread, str) and has_scale(settings.leaf):
             settings = settings._replace(min_spread=supervised.choose_spreads(training, assigned, settings))
         self.min_spread_, self._smoothing = settings.min_spread, settings.smoothing
         target = TARGET

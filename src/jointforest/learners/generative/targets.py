@@ -17,10 +17,11 @@ from ...data.infer_schema import infer_schema
 from ...data.ranges import Ranges
 from ...data.schema import Column, Columns, Schema, edges, kernel_columns
 from ...models.hidden_tree.hidden_trees import HiddenTrees
-from ..base import TableRows, as_frame, check_cells, read_training_rows
+from ..base import as_frame
 from ..batches.sample import Sample
 from ..chow_liu_leaves.learn import CodedRows, on_own_scales
 from ..leaf_fitting.fit import Table, prepare_table
+from ..rows import TableRows, check_cells, read_training_rows
 
 
 class Training(NamedTuple):
@@ -47,7 +48,9 @@ class Training(NamedTuple):
     ranges: Ranges | None = None
 
     def completed(self, weight: np.ndarray, seed: int) -> Training:
-        """The same rows, which have weights (n,), with missing cells drawn."""
+        """The same rows, which have weights (n,), with missing cells drawn, unless they are drawn already."""
+        if self.filled is not self.X:
+            return self
         even = weight / weight.mean() if np.ptp(weight) > 0.0 else None
         rows = TableRows(self.schema, self.columns, self.X, self.X, ranges=self.ranges).completed(even, seed)
         if rows.first is None:

@@ -24,9 +24,10 @@ from ...models.hidden_tree.hidden_trees import HiddenTrees
 from ...runtime.parameters import VERBOSE, Number, parameter
 from ...runtime.progress import write_line
 from ...runtime.threads import one_blas_thread, threaded
-from ..base import TableScores, as_frame, check_cells, read_training_rows, rows_with_weight, warn_lost_dependence
+from ..base import TableScores, as_frame, rows_with_weight, warn_lost_dependence
 from ..batches.improve import improve
 from ..batches.sample import fold_of, take_weighed
+from ..rows import check_cells, read_training_rows
 from ..rules import FEWEST_TRIED_ROWS, Reduced, reduce_table, wanted_rules
 from .choose import choose_settings, settings_for_likelihood
 from .codes import scales_of, share_of_informed, table_of

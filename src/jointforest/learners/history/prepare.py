@@ -27,8 +27,8 @@ from ...models.history.columns import (
     single_values,
 )
 from ...runtime.warnings import warn
-from ..base import read_training_rows
 from ..hidden_tree.codes import match_ranges
+from ..rows import read_training_rows
 from .constants import FIXED
 
 

@@ -92,8 +92,10 @@ def answers(model: Distribution, pairs: Pairs, X: np.ndarray) -> Answers:
         evidence = np.full((len(value), X.shape[1]), np.nan)
         evidence[:, p] = value
         state = model.observe(build(model.schema, evidence))
+        asked = np.flatnonzero(pairs.given == p)
+        state.prepare(pairs.column[asked].tolist())
         log_p = state.log_probability()
-        for k in np.flatnonzero(pairs.given == p).tolist():
+        for k in asked.tolist():
             j = int(pairs.column[k])
             log_given[rows, k] = log_p[row_of]
             if pairs.is_level[k]:

@@ -12,10 +12,10 @@ from ...models.base import Distribution
 from ...models.hidden_tree.hidden_tree import HiddenTree
 from ...runtime.parameters import Number, check
 from ..adversarial.adversarial_forest import AdversarialForest
-from ..base import TableRows
 from ..hidden_tree.constants import FIXED as HIDDEN
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..joint_tree.joint_tree import JointTree
+from ..rows import TableRows
 from .constants import FIXED
 
 Learner = AdversarialForest | HiddenTreeForest | JointTree
@@ -222,8 +222,11 @@ def learn(
     cells: np.ndarray,
     seed: int,
     ranges: Ranges | None = None,
+    rows: TableRows | None = None,
 ) -> Distribution:
     """The model of encoded and snapped rows, cells (n, d), under a schema that more rows than these may have made.
+
+    ``rows`` are the same rows with missing cells drawn, where the caller has them.
 
     Hidden trees of few rows choose their settings when the learner is first used; those of many rows each time, as
     some of the rows do not tell how many leaves all of them want.
@@ -232,7 +235,7 @@ def learn(
     if isinstance(learner, HiddenTreeForest):
         settings = getattr(learner, "settings_", None) if len(cells) < HIDDEN.many_rows else None
         return HiddenTree(learner._learn(schema, cells, None, seed, settings, ranges))
-    rows = TableRows(schema, kernel_columns(schema), cells, cells, ranges=ranges).completed(None, seed)
+    rows = rows or TableRows(schema, kernel_columns(schema), cells, cells, ranges=ranges).completed(None, seed)
     if isinstance(learner, JointTree):  # which chooses its leaves by what it would lose
         return learner._learn_and_compare(rows, None, seed)[0]
     return learner._learn(rows, None, seed)

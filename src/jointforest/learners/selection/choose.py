@@ -15,7 +15,7 @@ from ...api.fit_report import CandidateReport, FitReport
 from ...data.discretization.learn import has_far_values
 from ...data.evidence import build
 from ...data.ranges import Ranges
-from ...data.schema import Schema
+from ...data.schema import Schema, kernel_columns
 from ...evaluation.columns_and_pairs import some, table_cells
 from ...evaluation.statements import Statements
 from ...evaluation.two_sample_test import told_apart
@@ -25,6 +25,7 @@ from ...models.mixture import mixture_of
 from ...runtime import progress
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest
 from ..hidden_tree.missing_cells import columns_explain
+from ..rows import TableRows
 from ..rules import Reduced
 from .answers import Answers, Pairs, answers, joined, pairs_of, score
 from .budget import Budget, Candidate, Learner, candidates, learn
@@ -82,13 +83,25 @@ class Task(NamedTuple):
             and (self.with_factors or getattr(one.learner, "start", "") != "factors")
         ]
 
-    def learn(self, learner: Learner, cells: np.ndarray, ranges: Ranges | None = None) -> Distribution:
-        """The model of rows of the table (n, d), which obey its rules."""
+    def learn(
+        self, learner: Learner, cells: np.ndarray, ranges: Ranges | None = None, rows: TableRows | None = None
+    ) -> Distribution:
+        """The model of rows of the table (n, d), which obey its rules; ``rows`` as `budget.learn` takes them."""
         seed, reduced = self.seed_of_learners(), self.reduced
         if reduced is None:
-            return learn(learner, self.schema, cells, seed, ranges)
+            return learn(learner, self.schema, cells, seed, ranges, rows)
         ranges = reduced.ranges_of(self.schema, ranges)
-        return reduced.ruled(learn(learner, reduced.schema, reduced.of_rows(cells), seed, ranges))
+        return reduced.ruled(learn(learner, reduced.schema, reduced.of_rows(cells), seed, ranges, rows))
+
+    def completed(self, split: Split) -> Split:
+        """The split with its rows completed, once for all forests and joint trees among the candidates."""
+        if all(isinstance(one.learner, HiddenTreeForest) for one in self.candidates(self.budget)):
+            return split
+        schema, cells = self.schema, split.learn
+        if self.reduced is not None:
+            schema, cells = self.reduced.schema, self.reduced.of_rows(cells)
+        rows = TableRows(schema, kernel_columns(schema), cells, cells)
+        return split._replace(rows=rows.completed(None, self.seed_of_learners()))
 
     def known_cells(self, learn: np.ndarray, held: np.ndarray) -> np.ndarray:
         """Held-out cells, missing where no row to learn from has the level, or has the cells of a compound together."""
@@ -204,7 +217,7 @@ def choose(task: Task) -> Chosen:
 
 def _choice(task: Task, splits: list[Split], held_out: str) -> Chosen:
     """The best of all candidates, learned from all rows."""
-    compared, left_out = _compare_all(task, splits)
+    compared, left_out = _compare_all(task, [task.completed(split) for split in splits])
     may_mix = len(splits[0].learn) >= FIXED.share_to_mix * len(task.cells)
     decision = decide(compared, len(task.schema.columns), task.seed, may_mix)
     reports = [
@@ -248,10 +261,12 @@ def _mixed(models: Sequence[Distribution], weight: np.ndarray) -> Distribution:
 
 
 class Split(NamedTuple):
-    """Rows to learn from and validation rows, encoded: (n, d) and (m, d)."""
+    """Rows to learn from and validation rows, encoded: (n, d) and (m, d); and the first ones as `Task.learn` takes
+    them."""
 
     learn: np.ndarray
     held: np.ndarray
+    rows: TableRows | None = None
 
 
 def _splits(task: Task) -> tuple[list[Split], str]:
@@ -358,7 +373,7 @@ def compare_candidate(candidate: Candidate, task: Task, splits: list[Split], pai
     spread = spreads(schema, task.cells)
     asked, each_answers = task.asked(), []
     for split in splits:
-        model = task.learn(candidate.learner, split.learn)
+        model = task.learn(candidate.learner, split.learn, rows=split.rows)
         if task.folds or not models:
             models.append(model)
         held = task.known_cells(split.learn, split.held)

@@ -23,9 +23,9 @@ from ...runtime.parameters import check, seed_of
 from ...runtime.progress import be_quiet, write_line
 from ...runtime.threads import threaded
 from ...runtime.warnings import warn
-from ..base import TableRows, read_training_rows
 from ..hidden_tree.hidden_tree_forest import HiddenTreeForest, compound_trial
 from ..history.history_forest import HistoryForest
+from ..rows import TableRows, read_training_rows
 from ..rules import Reduced, reduce_table, wanted_rules
 from .budget import budget_of
 from .choose import Task, choose

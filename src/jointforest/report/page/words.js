@@ -1,5 +1,6 @@
 /** Evidence in the query language, and as a call in Python. Pure functions. */
 import { local } from "./dates.js";
+import { monthText } from "./format.js";
 
 /**
  * @param {object[]} evidence - tidied
@@ -27,7 +28,8 @@ function say(condition, column, name) {
   if (condition.missing !== undefined) return `${name} is ${condition.missing ? "" : "not "}missing`;
   if (condition.levels) return sayLevels(condition.levels, column.levels, name);
   const { low, high, low_in: lowIn, high_in: highIn } = condition;
-  const number = (x) => (column.kind === "datetime" ? `'${moment(x, column.zone)}'` : String(x));
+  const text = (x) => (column.month ? monthText(x, column.month) : moment(x, column.zone));
+  const number = (x) => (column.month || column.kind === "datetime" ? `'${text(x)}'` : String(x));
   if (low !== null && low === high) return `${name} = ${number(low)}`;
   if (high === null) return `${name} ${lowIn ? ">=" : ">"} ${number(low)}`;
   if (low === null) return `${name} ${highIn ? "<=" : "<"} ${number(high)}`;
