@@ -378,10 +378,8 @@ class Column:
         return round(number, self.decimals or None)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
-        """Numbers or level codes in any shape as the column's values: float64, datetime64[us], or objects.
-
-        Moments of a column with a time zone are datetimes of this zone, as one answer is.
-        """
+        """Numbers or level codes in any shape as the column's values: float64, datetime64[us], or objects."""
+        # Moments of a column with a time zone are datetimes of this zone, as one answer is.
         if self.is_categorical:
             known = ~np.isnan(numbers)
             levels = np.array([*self.levels, None], dtype=object)

@@ -1,7 +1,6 @@
-"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
+"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage."""
 
-Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf, and smoothed.
-"""
+# Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf, and smoothed.
 
 from __future__ import annotations
 
