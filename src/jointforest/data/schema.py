@@ -169,7 +169,7 @@ class Column:
     levels : tuple of str, bool, int or float. Levels of a categorical column; the code of a level is its place.
     minimum, maximum : float. Range of the observed numbers; NaN in a categorical column.
     lower, upper : float. Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where open.
-    only : str. One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
+    only : str. The calendar (`times`) whose values alone are drawn; empty if there is none.
     n_observed : int. Number of cells seen at learning that were not missing.
     n_ranges : int. How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others.
     censored : Censored or None. Another column that marks exact numbers.
