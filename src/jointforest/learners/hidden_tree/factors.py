@@ -32,10 +32,9 @@ def factor_tree(
     table: CodeTable, refined: tuple[Refined, ...], n_states: int, most_factors: int, seed: int
 ) -> TreeTables:
     """The hidden tree of a factor analysis: the root is column 0, and the states of the others are their codes."""
-    # Rows have as many states each as fit into ``n_states``; of more rows some have one. Missing cells are drawn first.
-    #
-    # refined : tuple of Refined. The scales that the codes are of. n_states : int. Most states of the root. Returns:
-    # Tables in float32. The mixture of all states has the marginals of the table.
+    # Rows have as many states each as fit into ``n_states``, the most of the root; of more rows some have one. Missing
+    # cells are drawn first. ``refined`` are the scales that the codes are of. Tables are in float32, and the mixture of
+    # all states has the marginals of the table.
     rng = np.random.default_rng(seed)
     table = table.take(table.weighed_rows())
     n, d = table.codes.shape

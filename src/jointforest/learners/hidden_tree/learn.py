@@ -77,7 +77,7 @@ def learn_tree(
     seed : int. The same seed gives the same tree, whatever the number of threads.
     progress : callable, optional. Called after each pass with its number from 1, the most passes, and the mean
         log-probability of held-out rows (NaN where none are held out).
-    Returns: Tables in float32.
+    The tables are in float32.
 
     >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 50, axis=0), np.array([2, 2]), np.array([False, False]))
     >>> tree = learn_tree(table, LearnSettings(n_states=2))
