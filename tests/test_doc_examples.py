@@ -12,14 +12,28 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import jointforest
+from jointforest import plot
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+@cache
+def known() -> dict[str, object]:
+    """What docstrings use without defining it; `docs/reference/api.md` says so."""
+    penguins = jointforest.datasets.load_penguins()
+    joint = jointforest.JointTree(random_state=0).fit(penguins).joint_
+    return {"jf": jointforest, "np": np, "pd": pd, "plot": plot, "penguins": penguins, "joint": joint}
+
+
 MODULES = sorted(
     m.name for m in pkgutil.walk_packages(jointforest.__path__, "jointforest.") if "__main__" not in m.name
 )
@@ -39,7 +53,7 @@ def close_figures() -> Iterator[None]:
 def test_docstrings_of_module(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
-    result = doctest.testmod(module, optionflags=OPTIONS)
+    result = doctest.testmod(module, extraglobs=known(), optionflags=OPTIONS)
     assert result.failed == 0
 
 

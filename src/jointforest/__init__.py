@@ -4,7 +4,6 @@ Nothing is imported before it is used (PEP 562), so ``import jointforest`` takes
 
 Examples
 --------
->>> import jointforest as jf
 >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
 >>> round(joint.given(species="Gentoo").mean("bill_depth_mm"))
 15

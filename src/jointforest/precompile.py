@@ -1,7 +1,6 @@
-"""Compiles all kernels now, so that no first call waits: ``python -m jointforest.precompile``.
+"""Compiles all kernels now, so that no first call waits: ``python -m jointforest.precompile``."""
 
-The machine code goes to the user's folder of caches, or below ``NUMBA_CACHE_DIR``.
-"""
+# The machine code goes to the user's folder of caches, or below ``NUMBA_CACHE_DIR``.
 
 from __future__ import annotations
 

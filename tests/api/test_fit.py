@@ -40,21 +40,17 @@ def hidden_share(joint: jf.Joint) -> float:
 
 
 def test_independent_blocks_want_a_hidden_tree() -> None:
-    joint = jf.fit(blocks(2_000, 0), budget="fast", random_state=0)
+    joint = jf.fit(blocks(3_000, 0), budget="fast", random_state=0)
     assert hidden_share(joint) == 1.0
     assert [part.kind for part in joint.distribution.components] != ["forest"]
-    alone = jf.AdversarialForest(10, random_state=0).fit(blocks(2_000, 0)).joint_
+    alone = jf.AdversarialForest(10, random_state=0).fit(blocks(3_000, 0)).joint_
     test = blocks(500, 1)
     assert joint.log_density(test).mean() > alone.log_density(test).mean() + 1.0
-
-
-def test_draws_are_told_from_the_rows_of_middling_tables() -> None:
-    joint = jf.fit(blocks(3_000, 0), budget="fast", random_state=0)
+    # draws are told from the rows of middling tables
     forest, hidden = (
         next(one for one in joint.fitted_by.candidates if name in one.name) for name in ("adversarial", "hidden")
     )
     assert forest.told_apart < 0.6 < 0.8 < hidden.told_apart
-    assert hidden_share(joint) == 1.0
     assert "told apart" in str(joint.fitted_by)
     assert f"{hidden.told_apart:.2f}" in str(joint.fitted_by)
 
@@ -105,8 +101,9 @@ def test_the_seed_decides_and_threads_do_not(penguins: pd.DataFrame, joint: jf.J
     again = jf.fit(penguins, budget="fast", random_state=0, n_jobs=1)
     np.testing.assert_array_equal(again.log_density(penguins), joint.log_density(penguins))
     assert again.fitted_by.chosen == joint.fitted_by.chosen
-    other = jf.fit(penguins, budget="fast", random_state=1)
-    assert not np.array_equal(other.log_density(penguins), joint.log_density(penguins))
+    few = penguins[["species", "body_mass_g"]].iloc[::4]
+    zero, one = (jf.fit(few, budget="fast", random_state=seed).log_density(few) for seed in (0, 1))
+    assert not np.array_equal(zero, one)
 
 
 def test_a_budget_too_short_gives_the_best_so_far(penguins: pd.DataFrame) -> None:
@@ -144,7 +141,7 @@ def test_verbose_tells_and_ends_with_the_headline(penguins: pd.DataFrame, capsys
     assert "told apart" in lines[-1]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_frames_of_all_libraries(library: str, joint: jf.Joint) -> None:
     frame = jf.datasets.load_penguins(library)
     mine = jf.fit(frame, budget="fast", random_state=0)
@@ -155,6 +152,7 @@ def test_frames_of_all_libraries(library: str, joint: jf.Joint) -> None:
     )
     assert found == pytest.approx(expected, abs=0.1)  # levels in another order may change a choice between near equals
     assert type(mine.sample(2, random_state=0)) is type(frame)
+    assert type(joint.sample(2, random_state=0)) is pd.DataFrame
 
 
 def test_dates_missing_cells_and_kinds() -> None:

@@ -32,7 +32,6 @@ def from_arrow(tables: Mapping[str, Any]) -> Joint:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> joint = jf.AdversarialForest(n_estimators=2, random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> jf.from_arrow(joint.to_arrow()).n_leaves == joint.n_leaves
     True
@@ -151,8 +150,6 @@ def mix(joints: Sequence[Any], weights: Any = None) -> Joint:
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> joints = [jf.AdversarialForest(n_estimators=2, random_state=k).fit(penguins).joint_ for k in range(2)]
     >>> both = jf.mix(joints, [0.75, 0.25])
     >>> alone = [joint.probability("species = Gentoo") for joint in joints]

@@ -91,7 +91,6 @@ class ExpectedPredictor:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> penguins = jf.datasets.load_penguins().dropna()
     >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]], penguins["body_mass_g"]
@@ -204,7 +203,6 @@ class ExpectedPredictor:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> from sklearn.ensemble import GradientBoostingClassifier
         >>> penguins = jf.datasets.load_penguins().dropna()
         >>> X = penguins[["bill_length_mm", "bill_depth_mm"]]
@@ -261,7 +259,6 @@ class ExpectedPredictor:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> from sklearn.ensemble import RandomForestRegressor
         >>> penguins = jf.datasets.load_penguins().dropna()
         >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]], penguins["body_mass_g"]
@@ -357,7 +354,6 @@ class ExpectedPredictor:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> from sklearn.tree import DecisionTreeRegressor
         >>> penguins = jf.datasets.load_penguins().dropna()
         >>> columns = ["bill_length_mm", "bill_depth_mm"]
@@ -450,7 +446,6 @@ class ExpectedPredictor:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> from sklearn.ensemble import RandomForestRegressor
         >>> penguins = jf.datasets.load_penguins().dropna()
         >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm"]], penguins["body_mass_g"]

@@ -90,7 +90,6 @@ class Forecast:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(300, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> joint.forecast(visits, random_state=0).mean("status")[0, 0] in ("well", "ill", "severe")
@@ -143,7 +142,6 @@ class Forecast:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(300, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> joint.forecast(visits, random_state=0).probability("status = 'ill' and pressure > 140").shape

@@ -99,7 +99,6 @@ class HistoryJoint:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> visits = jf.datasets.make_visits(300, random_state=0)
     >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
     >>> joint
@@ -226,7 +225,6 @@ class HistoryJoint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(300, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> batches = lambda: (visits[k : k + 500] for k in range(0, len(visits), 500))
@@ -303,7 +301,6 @@ class HistoryJoint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(200, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> joint.log_density(visits).shape
@@ -408,7 +405,6 @@ class HistoryJoint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(300, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> known = visits[visits["patient"] < 5]
@@ -454,7 +450,6 @@ class HistoryJoint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(300, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> gaps = visits.assign(status=visits["status"].mask(visits.index % 7 == 0))
@@ -510,7 +505,6 @@ class HistoryJoint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(300, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> joint.sample(10, random_state=0)["patient"].nunique()
@@ -568,7 +562,6 @@ class HistoryJoint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(300, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> found = joint.fidelity(visits, jf.datasets.make_visits(300, random_state=1), random_state=0)
@@ -607,7 +600,6 @@ class HistoryJoint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(200, random_state=0)
         >>> joint = jf.fit(visits, group="patient", order="date", random_state=0)
         >>> with joint.explore(visits, browser=False) as page:

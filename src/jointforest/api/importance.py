@@ -120,7 +120,6 @@ def sage(
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().dropna()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
     >>> some = penguins.sample(40, random_state=0)
@@ -184,7 +183,6 @@ def conditional_importance(
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().dropna()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
     >>> some = penguins.sample(40, random_state=0)

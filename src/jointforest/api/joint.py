@@ -62,8 +62,6 @@ class Joint:
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
     >>> joint.log_density(penguins).shape
     (344,)
@@ -111,8 +109,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> import pandas as pd
         >>> frame = pd.DataFrame({"rate": ["15%", "3%", "20%", "7%"] * 25, "sold": ["yes"] * 50 + ["no"] * 50})
         >>> print(jf.JointTree(random_state=0).fit(frame).joint_.reading.notice)
         column 'rate': text read as numbers: unit %, such as '12%'
@@ -128,8 +124,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> import pandas as pd
         >>> rows = range(1000)
         >>> frame = pd.DataFrame({"net": [k % 17 for k in rows], "tax": [k % 7 for k in rows]})
         >>> joint = jf.JointTree(random_state=0).fit(frame.assign(total=frame["net"] + frame["tax"])).joint_
@@ -179,7 +173,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> about = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_.info()
         >>> about["trees"], about["columns"][0]["levels"], about["set_aside"]
         (1, ['Adelie', 'Chinstrap', 'Gentoo'], {})
@@ -219,8 +212,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.to_arrow()["components"]["kind"].to_pylist()
         ['forest']
         """
@@ -284,8 +275,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> with joint.explore(browser=False) as page:
         ...     page.url.startswith("http://127.0.0.1:")
         True
@@ -338,7 +327,6 @@ class Joint:
         Examples
         --------
         >>> import tempfile, pathlib
-        >>> import jointforest as jf
         >>> joint = jf.HiddenTreeForest(n_states=4, max_iter=1, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> path = pathlib.Path(tempfile.mkdtemp(), "penguins.html")
         >>> joint.report(path, title="penguins")
@@ -397,8 +385,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
         >>> odd = penguins.iloc[[0]].assign(species="Gentoo")  # an Adelie with another name
         >>> change = joint.attribution(odd) - joint.attribution(penguins.iloc[[0]])
@@ -437,7 +423,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
         >>> penguins.loc[4, "body_mass_g"] *= 10
@@ -481,7 +466,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
         >>> penguins.loc[4, "body_mass_g"] *= 10
@@ -548,7 +532,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> dream = joint.condition(island="Dream")
         >>> bool(abs(dream.probability("sex = MALE") - joint.probability("sex = MALE", "island = Dream")) < 1e-10)
@@ -598,8 +581,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
         >>> raked = joint.rake(penguins)
         >>> share = (penguins["bill_depth_mm"] <= 16).sum() / penguins["bill_depth_mm"].notna().sum()
@@ -633,7 +614,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.select("sex", "island").columns
         ('island', 'sex')
@@ -652,7 +632,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> bool(3000 < joint.marginal("body_mass_g").ppf(0.5) < 5000)
         True
@@ -708,7 +687,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.tree_text().splitlines()[:2]
         ["tree 0 of 1: 3 leaves; shares are of the tree's rows", '(all rows)  100.0%']
@@ -751,8 +729,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.reverse("species = Gentoo", k=1).rules[0]["lift"] > 2
         True
         """
@@ -803,7 +779,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.entropy("species").method
         'exact'
@@ -851,7 +826,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> island = joint.mutual_information("species", "island")
         >>> island.method, island.value > joint.mutual_information("species", "sex").value
@@ -901,7 +875,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> dream = joint.condition(island="Dream")
         >>> round(joint.divergence(joint, "hellinger", n_samples=100).value, 6)
@@ -936,7 +909,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.compare(joint.condition(island="Dream"))
         >>> list(found)[0], found["sex"].distance < found["species"].distance
@@ -996,8 +968,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
         >>> found = joint.counterfactual(penguins.iloc[[0]], "species", "Gentoo", fixed=["sex"], n=3, random_state=0)
         >>> found.rows["species"].tolist(), len(found.changed[0]) <= 5
@@ -1037,8 +1007,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> rows = joint.sample(50, 0, where="island in {Dream, Biscoe}, bill_length_mm > 2.5 * bill_depth_mm")
         >>> bool((rows["bill_length_mm"] > 2.5 * rows["bill_depth_mm"]).all()), sorted(rows["island"].unique())
         (True, ['Biscoe', 'Dream'])
@@ -1129,8 +1097,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
         >>> joint.predict(penguins[["bill_length_mm", "body_mass_g"]].tail(2), "species").tolist()
         ['Gentoo', 'Gentoo']
@@ -1197,8 +1163,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
         >>> whole, part = joint.robustness(penguins, "species"), joint.robustness(penguins[["island"]], "species")
         >>> bool(whole.mean() > part.mean())
@@ -1249,8 +1213,6 @@ class Joint:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
         >>> odd = joint.uncertainty(penguins.head(1).assign(body_mass_g=9000), "species", penguins)
         >>> odd.reading[0] in ("unfamiliar", "both")

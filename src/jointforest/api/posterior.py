@@ -143,7 +143,6 @@ class Posterior:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> big = joint.given("body_mass_g > 5000")
     >>> max(big.proba("species"), key=big.proba("species").get)
@@ -270,8 +269,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> gentoo = joint.given(species="Gentoo")
         >>> round(gentoo.n_rows), round(gentoo.standard_error("sex = MALE"), 3)
         (124, 0.045)
@@ -344,8 +341,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.given(species="Gentoo").explain(1).rules[0]
         >>> found["kind"], joint.probability("species = Gentoo", given=found["rule"]) > 0.9
         ('leaf', True)
@@ -422,8 +417,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.given(species="Gentoo").survival("body_mass_g", [4000, 5000, 6000]).round(1)
         array([1. , 0.5, 0. ])
         """
@@ -478,8 +471,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> joint.given().cov("flipper_length_mm", "body_mass_g") > 0
         True
         """
@@ -501,8 +492,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> 0.7 < joint.given().corr("flipper_length_mm", "body_mass_g") < 1.0
         True
         """
@@ -608,8 +597,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.given(species="Gentoo").compare("bill_length_mm > 3 * bill_depth_mm")
         >>> found.method, found.value > 0.5
         ('exact', True)
@@ -662,8 +649,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.given(species="Gentoo").marginals()
         >>> bool(found["body_mass_g"].mean() > 4500), found["island"].pmf("Biscoe") > 0.9
         (True, True)
@@ -693,8 +678,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.given("body_mass_g > 4000").pair("species", "bill_length_mm", bins=5)
         >>> found.a, found.probability.shape, round(float(found.probability.sum()), 9)
         (('Adelie', 'Chinstrap', 'Gentoo'), (3, 5), 1.0)
@@ -732,7 +715,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> best = joint.given(species="Gentoo").mode()
         >>> best.rows["island"].iloc[0], bool(best.log_density[0] <= best.log_bound)
@@ -785,8 +767,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> rows = joint.given(species="Adelie").sample(50, random_state=0, where="bill_length_mm < 2 * bill_depth_mm")
         >>> bool((rows["bill_length_mm"] < 2 * rows["bill_depth_mm"]).all())
         True
@@ -865,8 +845,6 @@ class Posterior:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> [len(rows) for rows in joint.given(species="Gentoo").sample_batches(300_000, random_state=0)]
         [262144, 37856]
         """
@@ -978,7 +956,6 @@ class Marginal:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> mass = joint.marginal("body_mass_g")
     >>> bool(abs(mass.cdf(mass.ppf(0.5)) - 0.5) < 0.05)
@@ -1120,8 +1097,6 @@ class Marginal:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
         >>> found = joint.given(species="Gentoo").marginal("flipper_length_mm").histogram([170, 190, 210, 240])
         >>> found.mass.round(1)
         array([0. , 0.2, 0.8])

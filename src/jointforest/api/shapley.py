@@ -83,7 +83,6 @@ class ShapleyValues:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> penguins = jf.datasets.load_penguins().dropna()
     >>> X, y = penguins[["bill_length_mm", "flipper_length_mm"]], penguins["body_mass_g"]
@@ -166,9 +165,6 @@ class ShapleyValues:
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
-        >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
         >>> found = jf.shapley("body_mass_g", joint, penguins.head(1)).waterfall()
         >>> bool(abs(found.base + sum(found.values) - found.ends[-1]) < 1e-6)
         True
@@ -407,7 +403,6 @@ def shapley(
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().dropna()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
     >>> found = jf.shapley(lambda X: 2.0 * X["bill_length_mm"], joint, penguins[["bill_length_mm", "island"]].head(2))

@@ -1,7 +1,6 @@
-"""Conditions on one column of a row: a value, an interval, a set, and their combinations.
+"""Conditions on one column of a row: a value, an interval, a set, and their combinations."""
 
-The first chapter is soft evidence: how likely each value is.
-"""
+# The first chapter is soft evidence: how likely each value is.
 
 from __future__ import annotations
 
@@ -78,7 +77,6 @@ def likely(likelihoods: Mapping[Any, float], others: float = 0.0) -> Likely:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> before = joint.given().proba("sex")
     >>> after = joint.given(sex=jf.likely({"MALE": 0.8, "FEMALE": 0.2})).proba("sex")
@@ -119,7 +117,6 @@ def about(value: Any, sd: Any) -> About:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> vague, better = (joint.given(body_mass_g=jf.about(4300, sd=sd)) for sd in (200, 20))
     >>> bool(better.std("body_mass_g") < vague.std("body_mass_g") < joint.given().std("body_mass_g"))
@@ -378,7 +375,6 @@ class Missing:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> joint.given(sex=jf.Missing()).probability("species = Chinstrap") < 0.1
     True

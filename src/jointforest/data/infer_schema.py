@@ -1,7 +1,6 @@
-"""The schema of a table, inferred once at learning from what is observed of its columns.
+"""The schema of a table, inferred once at learning from what is observed of its columns."""
 
-Its parts: kinds of columns; columns that are set aside; columns that are a function of another column.
-"""
+# Its parts: kinds of columns; columns that are set aside; columns that are a function of another column.
 
 from __future__ import annotations
 

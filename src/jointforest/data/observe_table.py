@@ -1,7 +1,6 @@
-"""What is observed of a table's columns: of one batch of rows, and merged, of two parts of a table.
+"""What is observed of a table's columns: of one batch of rows, and merged, of two parts of a table."""
 
-Merging does not depend on the order of the parts, so the schema does not depend on how a table is cut.
-"""
+# Merging does not depend on the order of the parts, so the schema does not depend on how a table is cut.
 
 from __future__ import annotations
 

@@ -51,8 +51,6 @@ class Reading:
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> joint.reading.columns[0].kind, joint.reading.notice
     ('categorical', '')
     """

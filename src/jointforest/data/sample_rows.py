@@ -1,8 +1,7 @@
-"""A sample of a table's rows that does not depend on their order, or on how the table is cut.
+"""A sample of a table's rows that does not depend on their order, or on how the table is cut."""
 
-The rows with the smallest `row_keys`, which depend on their content, are taken, and counted. Common rows, which stand
-for many, are found by `Tally.frequent`, counted in a second pass, and always taken.
-"""
+# The rows with the smallest `row_keys`, which depend on their content, are taken, and counted. Common rows, which stand
+# for many, are found by `Tally.frequent`, counted in a second pass, and always taken.
 
 from __future__ import annotations
 

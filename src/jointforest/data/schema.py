@@ -169,7 +169,7 @@ class Column:
     levels : tuple of str, bool, int or float. Levels of a categorical column; the code of a level is its place.
     minimum, maximum : float. Range of the observed numbers; NaN in a categorical column.
     lower, upper : float. Ends beyond which nothing is drawn, cell centres if there is a grid; infinite where open.
-    only : str. One of `calendars.CALENDARS`, whose values alone are drawn; empty if there is none.
+    only : str. The calendar (`times`) whose values alone are drawn; empty if there is none.
     n_observed : int. Number of cells seen at learning that were not missing.
     n_ranges : int. How many of them were ranges. ``minimum`` and ``maximum`` are then those of the others.
     censored : Censored or None. Another column that marks exact numbers.
@@ -380,10 +380,8 @@ class Column:
         return round(number, self.decimals or None)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
-        """Numbers or level codes in any shape as the column's values: float64, datetime64[us], or objects.
-
-        Moments of a column with a time zone are datetimes of this zone, as one answer is.
-        """
+        """Numbers or level codes in any shape as the column's values: float64, datetime64[us], or objects."""
+        # Moments of a column with a time zone are datetimes of this zone, as one answer is.
         if self.is_categorical:
             known = ~np.isnan(numbers)
             levels = np.array([*self.levels, None], dtype=object)

@@ -1,8 +1,7 @@
-"""Text columns that stand for numbers, dates and times: which form a column has, and its cells read by that form.
+"""Text columns that stand for numbers, dates and times: which form a column has, and its cells read by that form."""
 
-`find_forms` compares the distinct texts of a column with the forms below. A form is taken only if every known cell has
-it; in columns of 100 cells or more, one cell in 100 may differ and counts as missing. Other columns stay text.
-"""
+# `find_forms` compares the distinct texts of a column with the forms below. A form is taken only if every known cell
+# has it; in columns of 100 cells or more, one cell in 100 may differ and counts as missing. Other columns stay text.
 
 from __future__ import annotations
 

@@ -337,7 +337,6 @@ def compare_tables(
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().sample(frac=1.0, random_state=0)
     >>> old, new = penguins[:172], penguins[172:]
     >>> jf.compare_tables(old, new, random_state=0).changes

@@ -71,7 +71,6 @@ class Monitor:
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().sample(frac=1.0, random_state=0)
     >>> monitor = jf.Monitor(penguins[:150], random_state=0)
     >>> monitor.update(penguins[150:200]) < 20

@@ -1,8 +1,7 @@
-"""Any supported model as an ensemble; a library is imported by whoever made the model, never here.
+"""Any supported model as an ensemble; a library is imported by whoever made the model, never here."""
 
-Each library has a module with a function for each kind of model, from a fitted model to an `Ensemble`. It raises
-NotFittedError, or a ValueError with a hint if a node table cannot represent the model.
-"""
+# Each library has a module with a function for each kind of model, from a fitted model to an `Ensemble`. It raises
+# NotFittedError, or a ValueError with a hint if a node table cannot represent the model.
 
 from __future__ import annotations
 

@@ -59,8 +59,6 @@ class JointAugmenter(Learner):
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> X, y = penguins.drop(columns="species"), penguins["species"]
     >>> augmenter = jf.JointAugmenter(jf.HiddenTreeForest(n_states=8, random_state=0), random_state=0)
     >>> more, labels = augmenter.fit_resample(X, y)
@@ -179,8 +177,6 @@ class JointAugmenter(Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> X, y = penguins.drop(columns="species"), penguins["species"]
         >>> augmenter = jf.JointAugmenter(jf.HiddenTreeForest(n_states=8, random_state=0)).fit(X, y)
         >>> rows, labels = augmenter.sample(3, "Gentoo", random_state=0)

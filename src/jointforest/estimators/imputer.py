@@ -179,8 +179,6 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> imputer = jf.JointImputer(jf.HiddenTreeForest(n_states=8, random_state=0), random_state=0).fit(penguins)
     >>> int(penguins.isna().sum().sum()), int(imputer.transform(penguins).isna().sum().sum())
     (19, 0)
@@ -285,8 +283,6 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> one = jf.HiddenTreeForest(n_states=8, random_state=0)
         >>> imputer = jf.JointImputer(one, m=2, proper=True, random_state=0).fit(penguins)
         >>> first, second = imputer.impute(penguins)

@@ -79,8 +79,6 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> detector = jf.ForestOutlierDetector(random_state=0).fit(penguins)
     >>> odd = penguins.iloc[[0]].assign(body_mass_g=9000)
     >>> int(detector.predict(odd)[0]), float(detector.percentile(odd)[0])
@@ -223,8 +221,6 @@ class ForestOutlierDetector(OutlierMixin, Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins[::2]).joint_
         >>> detector = jf.ForestOutlierDetector.from_joint(joint, penguins[1::2])
         >>> int(detector.predict(penguins.iloc[[0]].assign(body_mass_g=9000))[0])

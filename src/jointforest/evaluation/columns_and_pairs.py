@@ -1,7 +1,6 @@
-"""How alike two tables are in columns and pairs of columns; poorly fitted marginals and lost dependence of draws.
+"""How alike two tables are in columns and pairs of columns; poorly fitted marginals and lost dependence of draws."""
 
-Poorly fitted marginals and lost dependence compare rows that were learned from with rows drawn from the joint.
-"""
+# Poorly fitted marginals and lost dependence compare rows that were learned from with rows drawn from the joint.
 
 from __future__ import annotations
 

@@ -85,8 +85,6 @@ def fidelity(
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins).joint_
     >>> found = jf.fidelity(joint, penguins, only=["marginals", "pairs"], random_state=0)
     >>> found.marginals.shape > 0.9, found.pairs.trend > 0.8

@@ -62,7 +62,6 @@ def pool(estimates: Any, variances: Any, *, level: float = 0.95, df: float | Non
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> found = jf.pool([1.0, 2.0, 3.0], [1.0, 1.0, 1.0])
     >>> found.estimate, round(found.standard_error, 3), round(found.missing_information, 3)
     (2.0, 1.528, 0.571)

@@ -251,8 +251,6 @@ class Fidelity(Figures):
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> joint = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins.iloc[:200]).joint_
     >>> found = jf.fidelity(joint, penguins.iloc[:200], penguins.iloc[200:], random_state=0)
     >>> str(found).split()[1:4], found.to_frame().columns.tolist()

@@ -137,7 +137,7 @@ class App:
         try:
             answer = await self._answer(request)
         except Refused as refused:
-            answer = _refuse(refused.status, refused.text)
+            answer = _json(refused.status, {"error": refused.text})
         except ClientDisconnect:
             return
         answer.headers.update(_HEADERS)
@@ -286,7 +286,3 @@ def _json(status: int, said: Any) -> Response:
 
 def _csv(text: str) -> Response:
     return Response(text, media_type="text/csv", headers={"Content-Disposition": 'attachment; filename="rows.csv"'})
-
-
-def _refuse(status: int, text: str) -> Response:
-    return _json(status, {"error": text})

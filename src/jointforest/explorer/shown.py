@@ -381,16 +381,9 @@ class _Expected(NamedTuple):
 class Predictor:
     """A trained ensemble asked under a joint.
 
-    Parameters
-    ----------
     ensemble : Ensemble
-    model : Distribution
-        Of the joint.
-
-    Raises
-    ------
-    ValueError
-        If the ensemble's features are not among the joint's columns.
+    model : Distribution. Of the joint.
+    Raises ValueError if the ensemble's features are not among the joint's columns.
     """
 
     def __init__(self, ensemble: Ensemble, model: Distribution) -> None:

@@ -1,7 +1,6 @@
-"""The probability that a sum of columns stands in a relation to a number, draws of such rows, and covariances.
+"""The probability that a sum of columns stands in a relation to a number, draws of such rows, and covariances."""
 
-The mathematics is in docs/concepts/two-columns.md.
-"""
+# The mathematics is in docs/concepts/two-columns.md.
 
 from __future__ import annotations
 

@@ -576,17 +576,13 @@ def tree_text(forest: BoxTrees, tree: int, max_leaves: int | None = None) -> Tre
     for k, node in enumerate(nodes):
         if k in hidden:
             continue
-        text = "(all rows)" if node.parent < 0 else _test_text(node, max_leaves is None)
+        text = "(all rows)" if node.parent < 0 else (node.text if max_leaves is None else shown_rule(node.text))
         at = "" if node.leaf < 0 else f"  [{forest.leaf_kind(node.leaf)} {node.leaf}]"
         at = f"  [... {folded[k]} leaves]" if k in folded else at
         lines.append(f"{'  ' * node.depth}{text}  {100 * node.share:.1f}%{at}")
         if node.leaf in says:
             lines.append(f"{'  ' * node.depth}    {summary_text(forest.schema, says[node.leaf])}")
     return TreeText("\n".join(lines))
-
-
-def _test_text(node: TreeNode, in_full: bool) -> str:
-    return node.text if in_full else shown_rule(node.text)
 
 
 def _folded(nodes: list[TreeNode], most: int) -> dict[int, int]:

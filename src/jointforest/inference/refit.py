@@ -96,7 +96,7 @@ def refit_squared(
 
 def with_means(ensemble: Ensemble, mass: np.ndarray, value: np.ndarray) -> np.ndarray:
     """The values (L, K), but at leaves of mass 0 the mean by mass below the nearest node above that has mass."""
-    means: np.ndarray = means_above(ensemble.left, ensemble.right, ensemble.leaf, mass, value)
+    means: np.ndarray = means_above(ensemble.left, ensemble.right, ensemble.leaf, mass, np.ascontiguousarray(value))
     return means[leaf_nodes(ensemble.leaf)]
 
 

@@ -1,7 +1,6 @@
-"""The number of training rows that evidence stands for, and the standard errors of answers that follow.
+"""The number of training rows that evidence stands for, and the standard errors of answers that follow."""
 
-The formulas are in docs/concepts/standard-errors.md.
-"""
+# The formulas are in docs/concepts/standard-errors.md.
 
 from __future__ import annotations
 

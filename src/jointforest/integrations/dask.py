@@ -77,10 +77,7 @@ def log_density(joint: Joint | HistoryJoint, frame: dd.DataFrame) -> dd.Series:
     Examples
     --------
     >>> import dask.dataframe as dd
-    >>> import jointforest as jf
     >>> from jointforest.integrations.dask import log_density
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> found = log_density(joint, dd.from_pandas(penguins, npartitions=3))
     >>> found.npartitions, found.dtype, bool((found.compute() == joint.log_density(penguins)).all())
     (3, dtype('float64'), True)
@@ -115,10 +112,7 @@ def predict(joint: Joint, frame: dd.DataFrame, target: str) -> dd.Series:
     Examples
     --------
     >>> import dask.dataframe as dd
-    >>> import jointforest as jf
     >>> from jointforest.integrations.dask import predict
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> predict(joint, dd.from_pandas(penguins[["body_mass_g"]], npartitions=2), "island").compute().iloc[-1]
     'Biscoe'
     """
@@ -193,10 +187,7 @@ def sample(joint: Joint, n: int, random_state: Any = None, missing: bool = False
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> from jointforest.integrations.dask import sample
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> len(sample(joint, 1000, random_state=0))
     1000
     """
@@ -536,7 +527,6 @@ class AdversarialForest(DaskLearner, adversarial_forest.AdversarialForest):
     Examples
     --------
     >>> import dask.dataframe as dd
-    >>> import jointforest as jf
     >>> from jointforest.integrations.dask import AdversarialForest
     >>> table = dd.from_pandas(jf.datasets.load_penguins(), npartitions=3)
     >>> AdversarialForest(3, leaf="normal", random_state=0).fit(table).joint_
@@ -567,7 +557,6 @@ class HistoryForest(WithClient, history_forest.HistoryForest):
     Examples
     --------
     >>> import dask.dataframe as dd
-    >>> import jointforest as jf
     >>> from jointforest.integrations.dask import HistoryForest
     >>> table = dd.from_pandas(jf.datasets.make_visits(200, random_state=0), npartitions=3)
     >>> HistoryForest(random_state=0).fit(table, group="patient", order="date").joint_
@@ -626,7 +615,6 @@ class GenerativeForestClassifier(DaskPredictor, classifier.GenerativeForestClass
     Examples
     --------
     >>> import dask.dataframe as dd
-    >>> import jointforest as jf
     >>> from jointforest.integrations.dask import GenerativeForestClassifier
     >>> table = dd.from_pandas(jf.datasets.load_penguins(), npartitions=3)
     >>> clf = GenerativeForestClassifier(10, random_state=0).fit(table, "species")

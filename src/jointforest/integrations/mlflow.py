@@ -81,7 +81,6 @@ def save_model(
     --------
     >>> import tempfile, jointforest as jf
     >>> import jointforest.integrations.mlflow
-    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     jf.integrations.mlflow.save_model(joint, folder + "/penguins")
     ...     again = jf.integrations.mlflow.load_model(folder + "/penguins")

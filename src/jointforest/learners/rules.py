@@ -627,10 +627,8 @@ class _Maker:
             self._substitute(j, made, source)
 
     def _may_be_made_in_case(self, base: int, made: int) -> bool:
-        """Whether a column can be another one plus or minus a gap where a rule does not make that one missing.
-
-        The column has values in other rows, where it is a coordinate of its own.
-        """
+        """Whether a column can be another one plus or minus a gap where a rule does not make that one missing."""
+        # The column has values in other rows, where it is a coordinate of its own.
         by_rule = [one for one in self.about_missing if isinstance(one, MissingWhere) and one.is_mutual]
         rule = next((one for one in by_rule if one.column == self.schema.columns[base].name), None)
         if rule is None or self.schema.columns[made].name in rule.of or self.is_auto:

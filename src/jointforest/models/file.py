@@ -1,9 +1,8 @@
-"""One safe file format: a `.joint` file is a safetensors file with the schema as JSON in its metadata.
+"""One safe file format: a `.joint` file is a safetensors file with the schema as JSON in its metadata."""
 
-The file has the schema, the components' weights, and the arrays of each component that cannot be derived
-(`Distribution.to_arrays`). A checksum finds accidental changes. It does not protect against intent, so every field is
-checked, too.
-"""
+# The file has the schema, the components' weights, and the arrays of each component that cannot be derived
+# (`Distribution.to_arrays`). A checksum finds accidental changes. It does not protect against intent, so every field is
+# checked, too.
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parameters of the R package arf, as its function ``forde`` gives them, in Parquet files.
+"""Parameters of the R package arf, as its function ``forde`` gives them, in Parquet files."""
 
-p(x) is the mean over trees of the sum over leaves of cvg times a product of densities (Watson et al. 2023, equation 3).
-"""
+# p(x) is the mean over trees of the sum over leaves of cvg times a product of densities (Watson et al. 2023, equation
+# 3).
 
 from __future__ import annotations
 

@@ -133,10 +133,6 @@ def cdf(distribution: Joint | Posterior, column: str, frame: Any = None, ax: Axe
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> ax = plot.cdf(joint, "body_mass_g", penguins)
     >>> [line.get_label() for line in ax.lines]
     ['model', 'data']
@@ -205,9 +201,6 @@ def posterior(posterior: Posterior, columns: Sequence[str] | None = None) -> Fig
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> figure = plot.posterior(joint.given("body_mass_g > 5000"))
     >>> [ax.get_title() for ax in figure.axes][:2]
     ['species', 'island']
@@ -256,9 +249,6 @@ def marginal(distribution: Joint | Posterior, column: str, ax: Axes | None = Non
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> ax = plot.marginal(joint.given(species="Gentoo"), "body_mass_g")
     >>> ax.get_title()
     "given species = 'Gentoo'"
@@ -299,9 +289,6 @@ def evidence_sequence(joint: Joint, column: str, evidence: Sequence[str], ax: Ax
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> ax = plot.evidence_sequence(joint, "species", ["island = Biscoe", "body_mass_g > 4500"])
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['no evidence', "+ island = 'Biscoe'", '+ body_mass_g > 4500']

@@ -66,10 +66,6 @@ def pair(distribution: Joint | Posterior, a: str, b: str, frame: Any = None, ax:
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> ax = plot.pair(joint, "flipper_length_mm", "body_mass_g", penguins)
     >>> [ax.get_title() for ax in ax.figure.axes][:2]
     ['joint', 'table']
@@ -328,9 +324,6 @@ def dependence(joint: Joint, columns: Sequence[str] | None = None, ax: Axes | No
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> joint = jf.JointTree(random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> ax = plot.dependence(joint)
     >>> len(ax.get_xticklabels())
     7
@@ -413,8 +406,6 @@ def regions(joint: Joint, x: str, y: str, target: str | None = None, frame: Any 
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> import jointforest as jf
-    >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()[["species", "flipper_length_mm", "bill_length_mm"]]
     >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> ax = plot.regions(joint, "flipper_length_mm", "bill_length_mm", "species", penguins)

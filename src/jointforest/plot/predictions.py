@@ -55,10 +55,6 @@ def why(values: ShapleyValues, row: int = 0, output: Any = None, most: int = 10,
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> values = jf.shapley("species", joint, penguins.head(1))
     >>> plot.why(values, output="Adelie").get_title(loc="left").split(":")[0]
     'Adelie'
@@ -126,10 +122,6 @@ def shapley_summary(values: ShapleyValues, output: Any = None, most: int = 12, a
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> ax = plot.shapley_summary(jf.shapley("body_mass_g", joint, penguins.head(20)))
     >>> len(ax.get_yticklabels())
     6
@@ -240,8 +232,6 @@ def attribution(joint: Joint, frame: Any, row: int = 0, most: int = 20, ax: Axes
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins()
     >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> penguins.loc[0, "species"] = "Gentoo"  # an Adelie with another name
@@ -326,8 +316,6 @@ def calibration(joint: Joint, frame: Any, target: str, bins: int = 10, ax: Axes 
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
     >>> penguins = jf.datasets.load_penguins().sample(frac=1, random_state=0)
     >>> joint = jf.JointTree(random_state=0).fit(penguins.head(250)).joint_
     >>> plot.calibration(joint, penguins.tail(94), "body_mass_g").get_xlabel()
@@ -408,9 +396,6 @@ def fidelity(found: Fidelity, most: int = 12, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> penguins = jf.datasets.load_penguins()
     >>> joint = jf.JointTree(random_state=0).fit(penguins.iloc[::2]).joint_
     >>> found = jf.fidelity(joint, penguins.iloc[::2], penguins.iloc[1::2], only=["marginals", "pairs"], random_state=0)
     >>> plot.fidelity(found, most=3).get_xlabel()
@@ -501,7 +486,6 @@ def accuracy_by_epsilon(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from jointforest.plot import accuracy_by_epsilon
     >>> epsilon = np.linspace(0, 0.4, 200)
     >>> ax = accuracy_by_epsilon(epsilon, epsilon > 0.1)
@@ -541,9 +525,7 @@ def epsilon_against_density(uncertainty: Uncertainty, ax: Axes | None = None) ->
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> from jointforest.plot import epsilon_against_density
-    >>> penguins = jf.datasets.load_penguins()
     >>> X, y = penguins.drop(columns="species"), penguins["species"]
     >>> clf = jf.GenerativeForestClassifier(n_estimators=5, random_state=0).fit(X, y)
     >>> ax = epsilon_against_density(clf.uncertainty(X))
@@ -589,7 +571,6 @@ def extreme_rows(X: Any, epsilon: np.ndarray, shape: tuple[int, int] | None = No
 
     Examples
     --------
-    >>> import numpy as np
     >>> from jointforest.plot import extreme_rows
     >>> figure = extreme_rows(np.random.default_rng(0).random((20, 4)), np.linspace(0, 0.5, 20), (2, 2), k=3)
     >>> [ax.get_title() for ax in figure.axes]
@@ -672,10 +653,6 @@ def survival(
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
-    >>> penguins = jf.datasets.load_penguins()
-    >>> joint = jf.JointTree(random_state=0).fit(penguins).joint_
     >>> ax = plot.survival(joint, "body_mass_g", ["species = Adelie", "species = Gentoo"], penguins)
     >>> [line.get_label() for line in ax.lines][::2]
     ["species = 'Adelie'", "species = 'Gentoo'"]

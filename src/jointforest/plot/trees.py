@@ -68,8 +68,6 @@ def tree(joint: Joint, tree: int = 0, columns: Sequence[str] | None = None, max_
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> from jointforest import plot
     >>> joint = jf.JointTree(max_leaf_nodes=3, random_state=0).fit(jf.datasets.load_penguins()).joint_
     >>> figure = plot.tree(joint, columns=["species", "body_mass_g"])
     >>> len(figure.axes)  # the tree, and two columns of three leaves
@@ -260,9 +258,6 @@ def leaf_images(joint: Joint, shape: tuple[int, int], columns: Sequence[str] | N
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> import numpy as np
-    >>> import jointforest as jf
-    >>> from jointforest import plot
     >>> X = np.random.default_rng(0).normal(size=(200, 6)) + 5 * (np.arange(200) % 2)[:, None]
     >>> joint = jf.JointTree(random_state=0).fit(X).joint_
     >>> figure = plot.leaf_images(joint, (2, 3))

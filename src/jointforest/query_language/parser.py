@@ -1,7 +1,6 @@
-"""Text to queries and conditions; the grammar is in docs/reference/query-language.md.
+"""Text to queries and conditions; the grammar is in docs/reference/query-language.md."""
 
-Conditions are pairs of a column and a condition of `jointforest.data.conditions`, one pair a column.
-"""
+# Conditions are pairs of a column and a condition of `jointforest.data.conditions`, one pair a column.
 
 from __future__ import annotations
 
@@ -396,14 +395,9 @@ OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 class Sum:
     """sum of coefficient * column, plus a constant.
 
-    Attributes
-    ----------
-    terms : tuple of (float, str)
-        Coefficients, none of them 0, and columns, each once.
+    terms : tuple of (float, str). Coefficients, none of them 0, and columns, each once.
     constant : float
 
-    Examples
-    --------
     >>> str(Sum(((1.0, "arrival"), (-2.0, "delay")), 3.0))
     'arrival - 2 * delay + 3'
     """
@@ -806,27 +800,15 @@ FUNCTIONS = ("P", "E", "Var", "Sd", "Cov", "Corr", "Q", "Median", "Mode", "logp"
 class Query:
     """One question.
 
-    Attributes
-    ----------
-    function : str
-        One of `FUNCTIONS`.
-    column : str or None
-        The column asked for; None where `event`, `sum` or `compared` is.
-    levels : tuple of float
-        Levels of the quantiles of ``Q``.
-    event : tuple of (str, condition)
-        What ``P`` or ``logp`` is of; empty if `column` is given.
-    evidence : tuple of (str, condition)
-        What is known.
-    sum : Sum, optional
-        What ``E``, ``Var`` or ``Sd`` is of, where it is no column.
-    other : str, optional
-        The second column of ``Cov`` and ``Corr``.
-    compared : tuple of Comparison
-        Comparisons of columns in the event of ``P``.
+    function : str. One of `FUNCTIONS`.
+    column : str or None. The column asked for; None where `event`, `sum` or `compared` is.
+    levels : tuple of float. Levels of the quantiles of ``Q``.
+    event : tuple of (str, condition). What ``P`` or ``logp`` is of; empty if `column` is given.
+    evidence : tuple of (str, condition). What is known.
+    sum : Sum, optional. What ``E``, ``Var`` or ``Sd`` is of, where it is no column.
+    other : str, optional. The second column of ``Cov`` and ``Corr``.
+    compared : tuple of Comparison. Comparisons of columns in the event of ``P``.
 
-    Examples
-    --------
     >>> str(Query("Q", "age", (0.5,), (), (("sex", "Female"),)))
     "Q(age, 0.5 | sex = 'Female')"
     """
@@ -853,11 +835,9 @@ class Query:
 
 
 def parse_query(text: str, kinds: Mapping[str, str] | None = None, aside: Mapping[str, str] | None = None) -> Query:
-    """Read a query such as ``P(income = '>50K' | age >= 40, sex = 'Female')``.
-
-    ``kinds`` are the table's columns and their kinds; without them any column name is accepted. ``aside`` are columns
-    that take no part in the model, and why. Raises QuerySyntaxError with the place of the fault, and a hint.
-    """
+    """Read a query such as ``P(income = '>50K' | age >= 40, sex = 'Female')``."""
+    # ``kinds`` are the table's columns and their kinds; without them any column name is accepted. ``aside`` are columns
+    # that take no part in the model, and why. Raises QuerySyntaxError with the place of the fault, and a hint.
     return QueryParser(text, kinds, aside).query()
 
 

@@ -1,19 +1,18 @@
-"""Text to rules between columns.
+"""Text to rules between columns."""
 
-Grammar, beside that of `parser`::
-
-    rule    = names "->" column | column "<->" column              a function of columns
-            | "combinations" "(" names ")"                         only the combinations in the table exist
-            | (column "=" sum | sum "=" column) ["within" number]  an equation
-            | column ("<" | "<=" | ">" | ">=") column              an order
-            | names "missing" "together"                           in the same rows
-            | column "missing" "iff" where                         in these rows, and no others
-            | column "missing" "if" where                          in these rows, and perhaps others
-    where   = column "=" value | column "in" "{" value {"," value} "}"
-            | "(" names ")" "in" "{" tuple {"," tuple} "}"
-    tuple   = "(" value {"," value} ")"
-    names   = column {"," column}
-"""
+# Grammar, beside that of `parser`::
+#
+#     rule    = names "->" column | column "<->" column              a function of columns
+#             | "combinations" "(" names ")"                         only the combinations in the table exist
+#             | (column "=" sum | sum "=" column) ["within" number]  an equation
+#             | column ("<" | "<=" | ">" | ">=") column              an order
+#             | names "missing" "together"                           in the same rows
+#             | column "missing" "iff" where                         in these rows, and no others
+#             | column "missing" "if" where                          in these rows, and perhaps others
+#     where   = column "=" value | column "in" "{" value {"," value} "}"
+#             | "(" names ")" "in" "{" tuple {"," tuple} "}"
+#     tuple   = "(" value {"," value} ")"
+#     names   = column {"," column}
 
 from __future__ import annotations
 

@@ -71,10 +71,8 @@ class Field(NamedTuple):
 
 
 def check_arrays(at: str, arrays: Mapping[str, Any], fields: Mapping[str, Field], **sizes: int) -> dict[str, int]:
-    """Raise ValueError unless each array fits its field. The message starts with ``at``. Returns the sizes of axes.
-
-    A size that is not given is that of the first array that has it.
-    """
+    """Raise ValueError unless each array fits its field. The message starts with ``at``. Returns the sizes of axes."""
+    # A size that is not given is that of the first array that has it.
     for name, of in fields.items():
         where, array = f"{at}{name}", arrays[name]
         need(isinstance(array, np.ndarray), f"{where}: expected an array, got {type(array).__name__}")

@@ -1,9 +1,8 @@
-"""How kernels are compiled: Python calls an `entry`; only kernels call a `kernel`.
+"""How kernels are compiled: Python calls an `entry`; only kernels call a `kernel`."""
 
-A decorated function is compiled at its first call; until then not even numba is imported. `numba_internals` makes
-compilation several times shorter, but overrides private parts of numba. So it is used only with tested releases. With
-others, kernels are plain numba functions, which give the same answers.
-"""
+# A decorated function is compiled at its first call; until then not even numba is imported. `numba_internals` makes
+# compilation several times shorter, but overrides private parts of numba. So it is used only with tested releases. With
+# others, kernels are plain numba functions, which give the same answers.
 
 from __future__ import annotations
 

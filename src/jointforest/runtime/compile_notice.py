@@ -1,7 +1,6 @@
-"""One line on a terminal when the first kernel is compiled, because compilation takes seconds.
+"""One line on a terminal when the first kernel is compiled, because compilation takes seconds."""
 
-Numba documents the interface of events that this module listens to, but does not promise to keep it.
-"""
+# Numba documents the interface of events that this module listens to, but does not promise to keep it.
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Machine code of entries in files: under which key, in which folders, and how it is loaded without compiling.
+"""Machine code of entries in files: under which key, in which folders, and how it is loaded without compiling."""
 
-An entry is looked up in two folders: the one that a wheel brings inside this package, then the user's. A file is found
-under the hash of everything that its code depends on (`key_of`). If anything differs, it is not found, and the entry is
-compiled. Neither times nor paths nor the processor's name are part of the key. A file begins with the hash of its
-content, so a damaged one is not loaded. Code in the package's folder is trusted as the package's source is. The user's
-folder and its files count only if they belong to this user or to root, and no other user can write to them. No file is
-unpickled.
-"""
+# An entry is looked up in two folders: the one that a wheel brings inside this package, then the user's. A file is
+# found under the hash of everything that its code depends on (`key_of`). If anything differs, it is not found, and the
+# entry is compiled. Neither times nor paths nor the processor's name are part of the key. A file begins with the hash
+# of its content, so a damaged one is not loaded. Code in the package's folder is trusted as the package's source is.
+# The user's folder and its files count only if they belong to this user or to root, and no other user can write to
+# them. No file is unpickled.
 
 from __future__ import annotations
 

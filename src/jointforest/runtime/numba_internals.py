@@ -1,11 +1,10 @@
-"""Everything that overrides private parts of numba, so that kernels compile faster.
+"""Everything that overrides private parts of numba, so that kernels compile faster."""
 
-Numba optimises and emits each inner function on its own, with a wrapper for Python, and does it again inside every
-caller. Here an inner kernel stops at unoptimised code, which its callers link and optimise once. Only entries end as
-machine code and are kept on disk. Records (`runtime.records`) are passed by reference. `compile` uses this module for
-the releases of numba that it names, and plain numba for all others. What each part saves is in
-docs/experiments/kernel-compilation.md.
-"""
+# Numba optimises and emits each inner function on its own, with a wrapper for Python, and does it again inside every
+# caller. Here an inner kernel stops at unoptimised code, which its callers link and optimise once. Only entries end as
+# machine code and are kept on disk. Records (`runtime.records`) are passed by reference. `compile` uses this module for
+# the releases of numba that it names, and plain numba for all others. What each part saves is in
+# docs/experiments/kernel-compilation.md.
 
 from __future__ import annotations
 

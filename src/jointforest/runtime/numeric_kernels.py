@@ -1,7 +1,6 @@
-"""Kernel of mixtures of a table's rows.
+"""Kernel of mixtures of a table's rows."""
 
-Not by matrix products: BLAS takes all cores for one of these, whatever else they work on.
-"""
+# Not by matrix products: BLAS takes all cores for one of these, whatever else they work on.
 
 import numpy as np
 

@@ -1,8 +1,7 @@
-"""Checks of arguments: which values are allowed, and an error with the expected values and the given one.
+"""Checks of arguments: which values are allowed, and an error with the expected values and the given one."""
 
-A tuple lists the allowed values; a `Number` is a range. An estimator declares its parameters with `parameter`, and
-`check_parameters` checks all of them at the start of ``fit``.
-"""
+# A tuple lists the allowed values; a `Number` is a range. An estimator declares its parameters with `parameter`, and
+# `check_parameters` checks all of them at the start of ``fit``.
 
 from __future__ import annotations
 
@@ -18,19 +17,11 @@ import numpy as np
 class Number:
     """A range of numbers, which never contains booleans or NaN.
 
-    Parameters
-    ----------
-    low, high : float
-        Ends of the range.
-    whole : bool
-        Whether it contains only whole numbers (of Python or NumPy).
-    without : "", "low", "high" or "both"
-        Ends that do not belong to the range.
-    text : str
-        Description in errors; by default it names the ends.
+    low, high : float. Ends of the range.
+    whole : bool. Whether it contains only whole numbers (of Python or NumPy).
+    without : "", "low", "high" or "both". Ends that do not belong to the range.
+    text : str. Description in errors; by default it names the ends.
 
-    Examples
-    --------
     >>> 0.5 in Number(0, 1), 1.0 in Number(0, 1, without="high"), True in Number(0), 2.0 in Number(0, whole=True)
     (True, False, False, False)
     >>> str(Number(1, whole=True)), str(Number(0, 0.5)), str(Number(0, 0.5, without="low"))

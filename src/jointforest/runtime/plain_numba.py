@@ -1,8 +1,7 @@
-"""Kernels as plain numba functions, under a release of numba that `compile` does not name.
+"""Kernels as plain numba functions, under a release of numba that `compile` does not name."""
 
-Numba renews kept code when the file of the function changes, not when the file of a kernel that it calls does.
-Installing a release rewrites all files, so only those who edit kernels must remove kept code themselves.
-"""
+# Numba renews kept code when the file of the function changes, not when the file of a kernel that it calls does.
+# Installing a release rewrites all files, so only those who edit kernels must remove kept code themselves.
 
 from __future__ import annotations
 

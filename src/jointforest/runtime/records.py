@@ -1,7 +1,6 @@
-"""Records: NamedTuples of arrays and numbers that kernels take by reference.
+"""Records: NamedTuples of arrays and numbers that kernels take by reference."""
 
-This module does not import numba, so that a schema can be read without loading it.
-"""
+# This module does not import numba, so that a schema can be read without loading it.
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Signatures of entries as text, and back: types as numba writes them, records by the name of their class.
+"""Signatures of entries as text, and back: types as numba writes them, records by the name of their class."""
 
-`signatures.txt` lists the entries that the public API calls, with their types. `tools/list_signatures.py` and `pytest
---add-signatures` write it, and `jointforest.precompile` reads it.
-"""
+# `signatures.txt` lists the entries that the public API calls, with their types. `tools/list_signatures.py` and `pytest
+# --add-signatures` write it, and `jointforest.precompile` reads it.
 
 from __future__ import annotations
 

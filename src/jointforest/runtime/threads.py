@@ -1,8 +1,7 @@
-"""Chunks of work on a thread pool; the answer does not depend on the number of threads.
+"""Chunks of work on a thread pool; the answer does not depend on the number of threads."""
 
-Public functions take ``n_jobs`` and set the number of threads with it (`threaded`, `use_jobs`). Internal functions do
-not pass it on: `map_ordered` and `workers` read the number that is set.
-"""
+# Public functions take ``n_jobs`` and set the number of threads with it (`threaded`, `use_jobs`). Internal functions do
+# not pass it on: `map_ordered` and `workers` read the number that is set.
 
 from __future__ import annotations
 

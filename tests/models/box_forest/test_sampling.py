@@ -101,6 +101,11 @@ def bins_of(model: Forest, evidence: Evidence, j: int) -> list[Region]:
     return [Region((run,), tuple(k for k, a in enumerate(column.atoms) if run[0] < a <= run[1])) for run in runs]
 
 
+def in_runs(x: np.ndarray, region: Region) -> np.ndarray:
+    """Whether each value lies in one of the runs of a region."""
+    return np.any([(lo < x) & (x <= hi) for lo, hi in region.runs], axis=0)
+
+
 @given(seeds)
 @settings(max_examples=10)
 def test_pairs_of_columns(seed: int) -> None:
@@ -116,15 +121,7 @@ def test_pairs_of_columns(seed: int) -> None:
         rows = [[a if i == j else b if i == k else known[i] for i in range(5)] for a, b in products]
         probability = np.exp(oracle.log_density(model, make_evidence(rows)) - total)
         assert probability.sum() == pytest.approx(1.0)
-        counts = [
-            np.sum(
-                [
-                    any(lo < x <= hi for lo, hi in a.runs) and any(lo < y <= hi for lo, hi in b.runs)
-                    for x, y in draws[:, [j, k]]
-                ]
-            )
-            for a, b in products
-        ]
+        counts = [np.sum(in_runs(draws[:, j], a) & in_runs(draws[:, k], b)) for a, b in products]
         assert chi_square_p(np.array(counts), m * probability) > TINY
 
 

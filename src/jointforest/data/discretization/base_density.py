@@ -1,7 +1,6 @@
-"""What the codes are like as distributions: shares, means and variances, distribution function, density.
+"""What the codes are like as distributions: shares, means and variances, distribution function, density."""
 
-Of a scale that is cut to a region, everything is given that a value lies in the region.
-"""
+# Of a scale that is cut to a region, everything is given that a value lies in the region.
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _moments(a: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         near = np.where(t < SHORT, t, 0.0)
         span = np.minimum(length, np.finfo(float).max)
         mean = np.where(t < SHORT, length * (0.5 - _excess(near)), 1 / a - span * _ratio(t))
-        var = np.where(t < SHORT, -(length**2) * _dip(near), (1 / a) ** 2 - (span * _half_csch(t)) ** 2)
+        var = np.where(t < SHORT, -(length**2) * (_bend(near) - 1 / 12), (1 / a) ** 2 - (span * _half_csch(t)) ** 2)
     return mean, var
 
 
@@ -154,11 +154,6 @@ def _excess(t: np.ndarray) -> np.ndarray:
     """1 / (exp(t) - 1) - 1/t + 1/2 for 0 <= t < 1/2: its Bernoulli series, to the last digit."""
     y = t * t
     return t * (1 / 12 - y * (1 / 720 - y * (1 / 30240 - y * (1 / 1209600 - y * (1 / 47900160 - y * _LAST)))))
-
-
-def _dip(t: np.ndarray) -> np.ndarray:
-    """1 / (4 sinh(t/2)^2) - 1/t^2 for 0 <= t < 1/2: minus the derivative of `_excess`."""
-    return _bend(t) - 1 / 12
 
 
 def _bend(t: np.ndarray) -> np.ndarray:

@@ -524,11 +524,9 @@ _TIMES = 3.0
 
 
 def _far_above(tally: PlaceTally) -> int:
-    """How many of the greatest places lie so far from the others that no tail of these explains it.
-
-    In a Pareto tail with the index that Hill's estimate gives the other rows, the b greatest rows lie r times as far
-    from the median as the next one with probability r^-(index b).
-    """
+    """How many of the greatest places lie so far from the others that no tail of these explains it."""
+    # In a Pareto tail with the index that Hill's estimate gives the other rows, the b greatest rows lie r times as far
+    # from the median as the next one with probability r^-(index b).
     place, rows, up_to = tally.place, tally.rows, np.cumsum(tally.rows)
     with np.errstate(all="ignore"):
         distance = place - place[int(np.searchsorted(up_to, 0.5 * up_to[-1]))]
@@ -558,11 +556,10 @@ def has_far_values(column: Column, values: np.ndarray) -> bool:
 
 
 def _beyond(tally: PlaceTally, segments: Segments, far: int, reach: float) -> Segments:
-    """The segments of the other places, cut where the first far place begins, and those of the far places above.
-
-    One row at a far place is spread over the length ``reach``, that of all others. Several rows on a grid have the cell
-    itself. Each far place has a code of its own. Beyond the last one is half a row, or next to nothing at a hard end.
-    """
+    """The segments of the other places, cut where the first far place begins, and those of the far places above."""
+    # One row at a far place is spread over the length ``reach``, that of all others. Several rows on a grid have the
+    # cell itself. Each far place has a code of its own. Beyond the last one is half a row, or next to nothing at a hard
+    # end.
     if not far:
         return segments
     half = tally.half

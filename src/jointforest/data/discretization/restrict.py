@@ -17,17 +17,12 @@ from .discretizer import Scale, log_part
 class CutScales(Sequence[Scale]):
     """A scale cut to each of R regions: ``cuts[r]`` is made when it is asked for.
 
-    Attributes
-    ----------
-    scale : Scale
-        What was cut.
-    start : int array (R + 1,)
-        ``start[r]`` to ``start[r + 1]`` are the pieces of region r.
-    segment : int array (N,)
-        Segment of the scale of each piece.
+    scale : Scale. What was cut.
+    start : int array (R + 1,). ``start[r]`` to ``start[r + 1]`` are the pieces of region r.
+    segment : int array (N,). Segment of the scale of each piece.
     lo, hi : float64 array (N,)
-    log_mass : float64 array (N,)
-        Log of the piece's share of its code, plus the log-likelihood of soft evidence in the region.
+    log_mass : float64 array (N,). Log of the piece's share of its code, plus the log-likelihood of soft evidence in the
+        region.
     """
 
     scale: Scale
@@ -106,11 +101,9 @@ def restrict_each(
     run_log_weight: np.ndarray | None = None,
     atom_log_weight: np.ndarray | None = None,
 ) -> CutScales:
-    """A scale cut to each of R regions, as `restrict` cuts it to one.
-
-    Region r has the runs ``run_start[r]`` to ``run_start[r + 1]`` and the atoms ``atoms[r]``; their log-likelihoods,
-    (Q,) and (R, A), are added to the masses.
-    """
+    """A scale cut to each of R regions, as `restrict` cuts it to one."""
+    # Region r has the runs ``run_start[r]`` to ``run_start[r + 1]`` and the atoms ``atoms[r]``; their log-likelihoods,
+    # (Q,) and (R, A), are added to the masses.
     region = np.repeat(np.arange(len(run_start) - 1), np.diff(run_start))
     run_lo, run_hi = np.asarray(run_lo, dtype=np.float64), np.asarray(run_hi, dtype=np.float64)
     weight = np.zeros(len(run_lo)) if run_log_weight is None else run_log_weight

@@ -1,7 +1,6 @@
-"""Kernels: expectations of functions of an ensemble, over the cells into which its splits cut the missing columns.
+"""Kernels: expectations of functions of an ensemble, over the cells into which its splits cut the missing columns."""
 
-Within a combination of cells the ensemble is constant, so that E[g(F)] is a sum over combinations for any g.
-"""
+# Within a combination of cells the ensemble is constant, so that E[g(F)] is a sum over combinations for any g.
 
 import math
 

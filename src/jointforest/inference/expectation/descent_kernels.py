@@ -1,7 +1,6 @@
-"""Kernels: the masses of a block of components on their way down a residual tree.
+"""Kernels: the masses of a block of components on their way down a residual tree."""
 
-The vector of weights is multiplied, at a node, by each component's mass of the left part; the rest goes right.
-"""
+# The vector of weights is multiplied, at a node, by each component's mass of the left part; the rest goes right.
 
 from __future__ import annotations
 

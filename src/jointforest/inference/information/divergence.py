@@ -1,7 +1,6 @@
-"""Divergences and distances of two models over columns that both have.
+"""Divergences and distances of two models over columns that both have."""
 
-The mathematics is in docs/concepts/information.md.
-"""
+# The mathematics is in docs/concepts/information.md.
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Entropies and mutual information of columns of one model.
+"""Entropies and mutual information of columns of one model."""
 
-The mathematics is in docs/concepts/information.md.
-"""
+# The mathematics is in docs/concepts/information.md.
 
 from __future__ import annotations
 

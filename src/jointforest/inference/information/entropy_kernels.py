@@ -1,7 +1,6 @@
-"""Kernels of entropies of one column: families, grids, leaves.
+"""Kernels of entropies of one column: families, grids, leaves."""
 
-The formulas are in docs/concepts/information.md.
-"""
+# The formulas are in docs/concepts/information.md.
 
 import math
 

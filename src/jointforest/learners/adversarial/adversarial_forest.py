@@ -145,8 +145,6 @@ class AdversarialForest(TableLearner):
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> forest = jf.AdversarialForest(n_estimators=5, random_state=0).fit(penguins)
     >>> len(forest.joint_.sample(3, random_state=0))
     3

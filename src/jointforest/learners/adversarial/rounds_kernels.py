@@ -16,12 +16,10 @@ def from_marginals(codes, seed, out):
 
 @entry
 def from_leaves(codes, leaf_of, rows, start, seed, out):
-    """Rows ``out`` (int32 (d, n)), each drawn inside one leaf, its columns independently (Algorithm 1, later rounds).
-
-    leaf_of : int32 array (T, n). Leaf of each real row in each tree, numbered within the tree.
-    rows : int32 array (T, n), start : int64 array (T, most leaves + 1). Rows of each tree by leaf, and where these
-        begin.
-    """
+    """Rows ``out`` (int32 (d, n)), each drawn in one leaf, columns independently (Algorithm 1, later rounds)."""
+    # leaf_of : int32 array (T, n). Leaf of each real row in each tree, numbered within the tree.
+    # rows : int32 array (T, n), start : int64 array (T, most leaves + 1). Rows of each tree by leaf, and where these
+    #     begin.
     d, n = codes.shape
     for i in range(n):
         state = stream(seed, i)

@@ -244,29 +244,19 @@ _WAITING = 2_000_000
 class Running(NamedTuple):
     """Sums over the rows in each of the l leaves of a tree, to which rows can be added.
 
-    Attributes
-    ----------
-    rows : int64 array ()
-        Rows in all.
-    size : int64 array (l,)
-        What rows count for in all, as everything below: 1 each, or whole numbers by their weights.
+    rows : int64 array (). Rows in all.
+    size : int64 array (l,). What rows count for in all, as everything below: 1 each, or whole numbers by their weights.
     atoms : list of p int64 arrays (l, n_atoms)
-    cells : int64 array (p, l, 2)
-        Rows whose number is missing, and whose number lies on no atom.
-    ends : float64 array (p, l, 2)
-        Smallest and largest of the latter.
-    total, squares : float64 arrays (p, l, 2)
-        Sums of their distances from ``centre`` over ``unit``, and of the squares, as pairs: see `running_kernels`.
-    absent : int64 array (c, l)
-        Rows whose level is missing.
-    levels : list of int64 arrays (l, K)
-        Rows with each level, of the columns that are not wide.
-    wide : list of lists of (keys, counts)
-        Of each wide column: leaf times number of levels plus level, ascending, and how many rows, each int64 (k,); the
-        counts are those of all of the list.
+    cells : int64 array (p, l, 2). Rows whose number is missing, and whose number lies on no atom.
+    ends : float64 array (p, l, 2). Smallest and largest of the latter.
+    total, squares : float64 arrays (p, l, 2). Sums of their distances from ``centre`` over ``unit``, and of the
+        squares, as pairs: see `running_kernels`.
+    absent : int64 array (c, l). Rows whose level is missing.
+    levels : list of int64 arrays (l, K). Rows with each level, of the columns that are not wide.
+    wide : list of lists of (keys, counts). Of each wide column: leaf times number of levels plus level, ascending, and
+        how many rows, each int64 (k,); the counts are those of all of the list.
     centre, unit : float64 arrays (p,)
-    marks : dict of slot to Marks
-        Rows at and between marks, of columns with quantile leaves.
+    marks : dict of slot to Marks. Rows at and between marks, of columns with quantile leaves.
     """
 
     rows: np.ndarray

@@ -412,12 +412,9 @@ def _allowed_codes(
 class CodePairs(NamedTuple):
     """Trees with L leaves, and the codes that are counted in them.
 
-    Attributes
-    ----------
     route : Route
     scales : tuple of d Scale
-    order, parent : int32 arrays (d,)
-        Links between columns: see `learners.chow_liu_leaves.learn.Edges`.
+    order, parent : int32 arrays (d,). Links between columns: see `learners.chow_liu_leaves.learn.Edges`.
     """
 
     route: Route

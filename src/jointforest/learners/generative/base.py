@@ -130,8 +130,6 @@ class GenerativeForest(Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0)
         >>> clf = clf.fit_batches(lambda: [penguins[:200], penguins[200:]], "species")
         >>> clf.predict(penguins[["island", "body_mass_g"]].tail(1)).tolist()
@@ -226,7 +224,6 @@ class GenerativeForest(Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> from sklearn.ensemble import RandomForestClassifier
         >>> penguins = jf.datasets.load_penguins().dropna()
         >>> X, y = penguins[["bill_length_mm", "bill_depth_mm", "body_mass_g"]], penguins["species"]
@@ -277,8 +274,6 @@ class GenerativeForest(Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> joint = jf.HiddenTreeForest(n_states=8, random_state=0).fit(penguins).joint_
         >>> clf = jf.GenerativeForestClassifier.from_joint(joint, "species")
         >>> clf.predict(penguins[["body_mass_g", "bill_depth_mm"]].tail(1)).tolist()
@@ -441,8 +436,6 @@ class GenerativeForest(Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> X, y = penguins.drop(columns="species"), penguins["species"]
         >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
         >>> usual, odd = clf.score_samples(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000]))
@@ -486,8 +479,6 @@ class GenerativeForest(Learner):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> X, y = penguins.drop(columns="species"), penguins["species"]
         >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
         >>> bool(clf.robustness(X, beta=1).mean() > clf.robustness(X[["sex"]], beta=1).mean())

@@ -132,8 +132,6 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> X, y = penguins.drop(columns="species"), penguins["species"]
     >>> clf = jf.GenerativeForestClassifier(n_estimators=20, random_state=0).fit(X, y)
     >>> clf.predict(X[["bill_length_mm", "island"]].head(2)).tolist()
@@ -228,8 +226,6 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> X, y = penguins.drop(columns="species"), penguins["species"]
         >>> clf = jf.GenerativeForestClassifier(n_estimators=10, conformal=True, random_state=0).fit(X, y)
         >>> clf.classes_[clf.predict_set(X[["island"]].head(1), 0.9)[0]].tolist()  # Torgersen
@@ -271,8 +267,6 @@ class GenerativeForestClassifier(ClassifierMixin, GenerativeForest):
 
         Examples
         --------
-        >>> import jointforest as jf
-        >>> penguins = jf.datasets.load_penguins()
         >>> X, y = penguins.drop(columns="species"), penguins["species"]
         >>> clf = jf.GenerativeForestClassifier(n_estimators=10, random_state=0).fit(X, y)
         >>> usual, odd = clf.uncertainty(X.iloc[[0, 0]].assign(body_mass_g=[3750, 9000])).percentile

@@ -51,7 +51,6 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
     >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
     >>> forest = jf.GenerativeForestRegressor(n_estimators=20, random_state=0).fit(X, y)
@@ -99,7 +98,6 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
         >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
         >>> forest = jf.GenerativeForestRegressor(n_estimators=10, random_state=0).fit(X, y)
@@ -137,7 +135,6 @@ class GenerativeForestRegressor(RegressorMixin, GenerativeForest):
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> penguins = jf.datasets.load_penguins().dropna(subset="body_mass_g")
         >>> X, y = penguins.drop(columns="body_mass_g"), penguins["body_mass_g"]
         >>> forest = jf.GenerativeForestRegressor(n_estimators=10, random_state=0).fit(X, y)

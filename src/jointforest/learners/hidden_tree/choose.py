@@ -39,27 +39,11 @@ def choose_settings(
     middle of the spanning tree, which depend on each other. Held-out likelihood prefers fewer states than rows that
     cannot be told from real ones need: leave "n_states" out of ``free`` where those are wanted.
 
-    Parameters
-    ----------
-    table : CodeTable
-    settings : LearnSettings, optional
-        What is not free, and the most states.
-    free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "few_normal", "transition"}
-        What is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with smooth codes.
-    seed : int
+    settings : LearnSettings, optional. What is not free, and the most states.
+    free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "few_normal", "transition"}. What
+        is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with smooth codes.
+    Raises ValueError for a name in ``free`` that no setting has.
 
-    Returns
-    -------
-    LearnSettings
-
-    Raises
-    ------
-    ValueError
-        Of a name in ``free`` that no setting has.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 100, axis=0), np.array([2, 2]), np.array([False, False]))
     >>> choose_settings(table, free=("start",)).start in ("shared", "local")
     True
@@ -136,17 +120,15 @@ def _is_quick(settings: LearnSettings) -> bool:
 
 
 def _n_leaves(table: CodeTable, settings: LearnSettings, seed: int) -> tuple[int, Learned | None]:
-    """One leaf or eight, by draws and validation rows after few passes; with eight leaves, trials have half the states.
-
-    Draws of the better choice are harder to tell from the rows by more than a limit (`draw_score`). Where they are not,
-    eight leaves must gain more validation log-likelihood than its standard error. The trials learn from all rows. On
-    fewer rows eight leaves would have fewer states each, and the comparison would favour one leaf. One leaf is taken
-    without a trial if there are too few rows for eight. Where learning is soon over, trials are of one pass with half
-    as many states again, in which one tree makes as many steps as each of the eight, and only tables of numbers, which
-    start locally, are tried. Columns that stand for several are tried as these: a combination that no row of a leaf has
-    costs likelihood there, but draws are better with eight leaves all the same (see the experiment on enforced rules).
-    Also what one leaf learned, of the table's own columns.
-    """
+    """One leaf or eight, by draws and validation rows of short trials; with eight, these have half the states."""
+    # Draws of the better choice are harder to tell from the rows by more than a limit (`draw_score`). Where they are
+    # not, eight leaves must gain more validation log-likelihood than its standard error. The trials learn from all
+    # rows. On fewer rows eight leaves would have fewer states each, and the comparison would favour one leaf. One leaf
+    # is taken without a trial if there are too few rows for eight. Where learning is soon over, trials are of one pass
+    # with half as many states again, in which one tree makes as many steps as each of the eight, and only tables of
+    # numbers, which start locally, are tried. Columns that stand for several are tried as these: a combination that no
+    # row of a leaf has costs likelihood there, but draws are better with eight leaves all the same (see the experiment
+    # on enforced rules). Also what one leaf learned, of the table's own columns.
     if len(table.codes) < FIXED.leaves * settings.n_states * FIXED.rows_a_state:
         return 1, None
     quick = _short(settings)
@@ -195,11 +177,9 @@ def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
 def _climb(
     settings: LearnSettings, n: int, held_out: Callable[[LearnSettings], np.ndarray], weight: np.ndarray | None
 ) -> tuple[LearnSettings, np.ndarray]:
-    """More and more states for n rows, until two steps bring nothing or there are too few rows a state.
-
-    Any gain counts: states chosen by gains above their standard error were too few (see the experiment on the
-    population). Also the log-probabilities of the rows that the best trial held out.
-    """
+    """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
+    # Any gain counts: states chosen by gains above their standard error were too few (see the experiment on the
+    # population). Also the log-probabilities of the rows that the best trial held out.
     best, top, worse = settings, None, 0
     for n_states in [*(h for h in FIXED.states_tried if h < settings.n_states), settings.n_states]:
         if n_states > FIXED.states_tried[0] and n_states * FIXED.rows_a_state > n:
@@ -219,13 +199,11 @@ def _climb(
 def settings_for_likelihood(
     table: CodeTable, settings: LearnSettings, is_free: tuple[bool, bool], seed: int
 ) -> LearnSettings:
-    """Settings with dropout, and with the states and smoothing of transitions of the highest validation log-likelihood.
-
-    Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
-    states do not yet fit the rows too closely, and such trials choose too many. Trials of smoothing have half of the
-    states, which bounds the time. ``is_free`` says whether states and smoothing are chosen. Given states have no
-    dropout, and no trial of smoothing, where learning is soon over.
-    """
+    """Settings with dropout, and the states and smoothing of transitions of highest validation log-likelihood."""
+    # Each trial is learned from all rows in all passes but those at the end. On some of the rows, in a few passes, many
+    # states do not yet fit the rows too closely, and such trials choose too many. Trials of smoothing have half of the
+    # states, which bounds the time. ``is_free`` says whether states and smoothing are chosen. Given states have no
+    # dropout, and no trial of smoothing, where learning is soon over.
 
     def held_out(trial: LearnSettings) -> np.ndarray:
         return learn_trees(table, trial._replace(full=0, perturb=0.0), seed).held_out

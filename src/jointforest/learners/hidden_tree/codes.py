@@ -114,10 +114,8 @@ def share_of_informed(table: CodeTable) -> float:
 
 
 def training_cells(schema: Schema, X: np.ndarray, ranges: Ranges | None) -> tuple[Schema, np.ndarray, Ranges | None]:
-    """Cells (n, d) as learners take them, with the rules that they show: ranges have values, matched to other cells.
-
-    A rule about values that are not known exactly may be broken by any of them, so none is sought there.
-    """
+    """Cells (n, d) as learners take them, with the rules that they show: ranges have values, matched to other cells."""
+    # A rule about values that are not known exactly may be broken by any of them, so none is sought there.
     if ranges is not None:
         had = (ranges.number >= 0).any(axis=0)
         X, ranges = ranges.without_values(schema, X)

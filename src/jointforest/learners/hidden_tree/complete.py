@@ -46,11 +46,9 @@ def completed(
 def order_in_ranges(
     table: CodeTable, columns: tuple[CodeColumn, ...], rng: np.random.Generator
 ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """By column, the rows with ranges, and the rows of the same range whose values they should have given other cells.
-
-    Values are in the order of draws from a factor analysis given the other cells, within the range, and stay what they
-    are in all. Each round learns the factors anew.
-    """
+    """By column, rows with ranges, and the rows of the same range whose values they should have given other cells."""
+    # Values are in the order of draws from a factor analysis given the other cells, within the range, and stay what
+    # they are in all. Each round learns the factors anew.
     from scipy.special import ndtr, ndtri
 
     assert table.known is not None
@@ -90,12 +88,10 @@ def order_in_ranges(
 
 
 def _draw_levels(x: np.ndarray, column: CodeColumn, table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A level for each row of features x (n, f) of a column, whose levels have the features ``table`` (K, f), (n,).
-
-    Features of levels are indicators, so that a drawn feature stands for a probability. Some of these are negative.
-    Setting them to 0 makes rare levels too frequent, so that shares are raked to their previous means.
-    Columns that stand for several have levels near the features that are drawn.
-    """
+    """A level for each row of features x (n, f) of a column, whose levels have the features ``table`` (K, f), (n,)."""
+    # Features of levels are indicators, so that a drawn feature stands for a probability. Some of these are negative.
+    # Setting them to 0 makes rare levels too frequent, so that shares are raked to their previous means. Columns that
+    # stand for several have levels near the features that are drawn.
     share = np.repeat(column.marginal[None], len(x), axis=0)
     if column.views:
         near = x @ table.T - 0.5 * (table**2).sum(axis=1)
@@ -120,10 +116,8 @@ def _draw_levels(x: np.ndarray, column: CodeColumn, table: np.ndarray, rng: np.r
 
 @of_finite
 def draw_features(X: np.ndarray, known: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Features (n, f) with unknown ones drawn from a factor analysis given the known ones of the row.
-
-    ``known``, float32 (n, f) of ones and zeros, says which; the others are 0 in X.
-    """
+    """Features (n, f) with unknown ones drawn from a factor analysis given the known ones of the row."""
+    # ``known``, float32 (n, f) of ones and zeros, says which; the others are 0 in X.
     n, f = X.shape
     if f == 0:  # levels that are all too rare for features
         return X

@@ -1,7 +1,6 @@
-"""Expectation maximisation of a hidden tree: expected counts of rows, and tables from counts.
+"""Expectation maximisation of a hidden tree: expected counts of rows, and tables from counts."""
 
-Tables of all nodes stand in flat arrays, so that one call of a kernel goes through all columns.
-"""
+# Tables of all nodes stand in flat arrays, so that one call of a kernel goes through all columns.
 
 from __future__ import annotations
 
@@ -23,17 +22,13 @@ from .structure import CodeColumn
 class Nodes(NamedTuple):
     """The nodes of a tree, and where their tables begin in flat arrays.
 
-    Attributes
-    ----------
-    parent, column, n_states, n_children : int64 arrays (m,)
-        Parents come before their children; -1 of the root.
+    parent, column, n_states, n_children : int64 arrays (m,). Parents come before their children; -1 of the root.
     most_states : int
-    n_cells : int64 array (m,)
-        Codes of the column, and one for a missing cell.
-    first_state, first_transition, first_cell : int64 arrays (m + 1,)
-        In arrays over states, over pairs of states of parent and node, and over cells and states.
-    first_message, first_sent : int64 arrays (m + 1,)
-        In arrays over states of the parent, and over cells and states of the parent.
+    n_cells : int64 array (m,). Codes of the column, and one for a missing cell.
+    first_state, first_transition, first_cell : int64 arrays (m + 1,). In arrays over states, over pairs of states of
+        parent and node, and over cells and states.
+    first_message, first_sent : int64 arrays (m + 1,). In arrays over states of the parent, and over cells and states of
+        the parent.
     """
 
     parent: np.ndarray
@@ -53,12 +48,9 @@ class Nodes(NamedTuple):
 class Tables(NamedTuple):
     """Counts of rows, or probabilities, of all nodes.
 
-    Attributes
-    ----------
-    transition : float32 array
-        Tables (H_parent, H_k), one after the other.
-    cell : float32 array
-        Tables (K + 1, H_k); the last row is that of a missing cell, which is ones in tables of probabilities.
+    transition : float32 array. Tables (H_parent, H_k), one after the other.
+    cell : float32 array. Tables (K + 1, H_k); the last row is that of a missing cell, which is ones in tables of
+        probabilities.
     """
 
     transition: np.ndarray
@@ -151,10 +143,9 @@ def _with_ranges(nodes: Nodes, tables: Tables, covers: Covers) -> tuple[Nodes, T
 def _without_ranges(
     nodes: Nodes, tables: Tables, wide: Nodes, counts: Tables, covers: Covers, before: Tables
 ) -> Tables:
-    """Counts by codes: those of a range are spread over its codes as the counts ``before`` are.
-
-    Were they spread as the tables are, what smoothing adds would be added anew in each step, as no cell objects to it.
-    """
+    """Counts by codes: those of a range are spread over its codes as the counts ``before`` are."""
+    # Were they spread as the tables are, what smoothing adds would be added anew in each step, as no cell objects to
+    # it.
     cells = []
     each = (split_tables(nodes, tables)[1], split_tables(wide, counts)[1], split_tables(nodes, before)[1])
     for j, cell, count, old in zip(nodes.column.tolist(), *each, strict=True):
@@ -181,10 +172,8 @@ def expected_counts(
     covers: Covers = (),
     before: Tables | None = None,
 ) -> Tables:
-    """Expected counts over some rows, at least one, of codes (d, N) with weights (N,), piece by piece.
-
-    Codes of ranges have ``covers``; ``before`` are the counts of which the tables are, or these themselves (None).
-    """
+    """Expected counts over some rows, at least one, of codes (d, N) with weights (N,), piece by piece."""
+    # Codes of ranges have ``covers``; ``before`` are the counts of which the tables are, or these themselves (None).
     if covers:
         wide, of_wide = _with_ranges(nodes, tables, covers)
         counts = expected_counts(wide, of_wide, codes, rows, weight, run)
@@ -257,25 +246,18 @@ class Smoothing(NamedTuple):
     codes probably has further codes that no row has shown yet (Witten and Bell 1991). So the rows added grow with the
     effective number of codes of the state, less one: the number of equally frequent codes that would be as diverse.
 
-    Attributes
-    ----------
-    transition : float
-        Rows for each further state of a child, by `em_kernels.like_states`, where ``near`` does not count.
-    normal : float
-        Pseudo-rows of the state's own normal, on the scale of normal scores, and of its own point masses. They are
-        multiplied by the state's share of rows outside point masses, and by the column's share of known cells.
-    marginal : float
-        Rows for each further code, in the proportions of the column's marginal; not for numbers with a ``normal``.
-    extra : float
-        Rows in the proportions of the child's states, whatever the number of codes.
-    near : float
-        Rows of transitions by the state's own normal over the child's states (`em_kernels.near_states`), where the
-        child's column is of numbers.
-    point_mass : float
-        A code with a larger part of the rows that exceeds the codes beside it is a point mass, such as 40 hours a week.
-        No normal blurs it with its neighbours.
-    wider : float
-        Each state's normal has a row more, of so many times the variance within states.
+    transition : float. Rows for each further state of a child, by `em_kernels.like_states`, where ``near`` does not
+        count.
+    normal : float. Pseudo-rows of the state's own normal, on the scale of normal scores, and of its own point masses.
+        They are multiplied by the state's share of rows outside point masses, and by the column's share of known cells.
+    marginal : float. Rows for each further code, in the proportions of the column's marginal; not for numbers with a
+        ``normal``.
+    extra : float. Rows in the proportions of the child's states, whatever the number of codes.
+    near : float. Rows of transitions by the state's own normal over the child's states (`em_kernels.near_states`),
+        where the child's column is of numbers.
+    point_mass : float. A code with a larger part of the rows that exceeds the codes beside it is a point mass, such as
+        40 hours a week. No normal blurs it with its neighbours.
+    wider : float. Each state's normal has a row more, of so many times the variance within states.
     """
 
     transition: float = 0.02
@@ -291,19 +273,13 @@ class Smoothing(NamedTuple):
 class FlatColumns(NamedTuple):
     """Columns of codes one after the other, as kernels take them; see `structure.CodeColumn`.
 
-    Attributes
-    ----------
-    first : int64 array (d + 1,)
-        Where each column's codes begin; its edges begin j places later.
+    first : int64 array (d + 1,). Where each column's codes begin; its edges begin j places later.
     marginal : float32 array
-    known : float32 array (d,)
-        Share of the rows that know the cell.
-    is_smooth : bool array (d,)
-        Whether codes are ordered, and two or more are no point masses.
-    is_light : bool array
-        Whether a code is possible and no point mass.
-    score, spread : float64 arrays
-        Mean and variance of a standard normal within each code's interval; 0 where codes have no order.
+    known : float32 array (d,). Share of the rows that know the cell.
+    is_smooth : bool array (d,). Whether codes are ordered, and two or more are no point masses.
+    is_light : bool array. Whether a code is possible and no point mass.
+    score, spread : float64 arrays. Mean and variance of a standard normal within each code's interval; 0 where codes
+        have no order.
     edge : float64 array
     """
 

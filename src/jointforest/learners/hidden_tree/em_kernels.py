@@ -1,9 +1,8 @@
-"""Kernels of expectation maximisation: expected counts of rows, and tables from counts.
+"""Kernels of expectation maximisation: expected counts of rows, and tables from counts."""
 
-Tables of all nodes lie one after the other in flat float32 arrays (`em.Nodes`, `em.Tables`). The transition table of
-node k has the shape (states of the parent, states); its cell table has the shape (codes + 1, states). The last row is
-that of a missing cell: ones in a table of probabilities, as a missing cell says nothing of its state.
-"""
+# Tables of all nodes lie one after the other in flat float32 arrays (`em.Nodes`, `em.Tables`). The transition table of
+# node k has the shape (states of the parent, states); its cell table has the shape (codes + 1, states). The last row is
+# that of a missing cell: ones in a table of probabilities, as a missing cell says nothing of its state.
 
 from __future__ import annotations
 
@@ -164,11 +163,9 @@ def is_table_shorter(nodes, k, n):
 
 @kernel
 def pass_up(nodes, tables, codes, rows, inside, message, of_cell, log_probability):
-    """Messages from the leaves to the root.
-
-    ``inside`` becomes p(evidence at and below a node | its state), each row divided by its sum. ``message`` is the same
-    given the state of the parent, and ``of_cell`` that of leaves of the tree, by cell.
-    """
+    """Messages from the leaves to the root."""
+    # ``inside`` becomes p(evidence at and below a node | its state), each row divided by its sum. ``message`` is the
+    # same given the state of the parent, and ``of_cell`` that of leaves of the tree, by cell.
     n = len(rows)
     inside[:] = ONE
     for k in range(len(nodes.parent) - 1, -1, -1):
@@ -223,10 +220,8 @@ def add_to_cells(count, x, code, rows):
 
 @kernel
 def pass_down(nodes, tables, codes, rows, weight, inside, message, of_cell, counts):
-    """Posteriors of the states from the root to the leaves, in place of ``inside``; expected counts of all nodes.
-
-    The posterior of a parent divided by the message of a child is what all others say of the parent's state.
-    """
+    """Posteriors of the states from the root to the leaves, in place of ``inside``; expected counts of all nodes."""
+    # The posterior of a parent divided by the message of a child is what all others say of the parent's state.
     n, most = len(rows), nodes.most_states
     square, long = np.empty(most * most, np.float32), np.empty(most * n, np.float32)
     root, start = state_messages(nodes, inside, 0, n), transition_table(nodes, counts.transition, 0)[0]
@@ -278,21 +273,11 @@ def pass_down(nodes, tables, codes, rows, weight, inside, message, of_cell, coun
 
 @entry
 def expect(nodes, tables, codes, rows, weight, counts, log_probability):
-    """Log-probabilities (n,) of some rows, and their expected counts where ``counts`` has room for them.
-
-    Parameters
-    ----------
-    nodes, tables : `em.Nodes`, `em.Tables`
-    codes : int32 array (d, N)
-        Codes of all rows.
-    rows : int64 array (n,)
-        The rows that are meant.
-    weight : float32 array (N,)
-    counts : `em.Tables`
-        Is written; empty arrays where no counts are wanted.
-    log_probability : float64 array (n,)
-        Is written.
-    """
+    """Log-probabilities (n,) of some rows, and their expected counts where ``counts`` has room for them."""
+    # codes : int32 array (d, N). Codes of all rows.
+    # rows : int64 array (n,). The rows that are meant.
+    # counts : `em.Tables`. Is written; empty arrays where no counts are wanted.
+    # log_probability : float64 array (n,). Is written.
     n = len(rows)
     inside = np.empty(nodes.first_state[-1] * n, np.float32)
     message = np.empty(nodes.first_message[-1] * n, np.float32)
@@ -314,11 +299,9 @@ def other_ways(mass, square):
 
 @kernel
 def like_states(count, cells, like):
-    """Write where rows of each state would go, were only their codes known: shares (H_parent, H_k) of a child's states.
-
-    ``count`` (H_parent, H_k) and ``cells`` (K + 1, H_k) are counts of rows. A state's rows have its child's states with
-    the probability of these given the rows' codes.
-    """
+    """Write where rows of each state would go, were only codes known: shares (H_parent, H_k) of a child's states."""
+    # ``count`` (H_parent, H_k) and ``cells`` (K + 1, H_k) are counts of rows. A state's rows have its child's states
+    # with the probability of these given the rows' codes.
     H = cells.shape[1]
     given = np.empty((len(cells) - 1, H), np.float32)  # p(code | child's state)
     mass = np.full(H, np.float32(1e-6))
@@ -346,10 +329,8 @@ def like_states(count, cells, like):
 
 @kernel
 def fill_transition(count, near, like, smoothing, share, table):
-    """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch.
-
-    What `near_states` wrote of a number, or else `like_states`, says where further rows of each state go.
-    """
+    """Write the transition table of counts (H_parent, H_k); ``share`` (H_k,) is scratch."""
+    # What `near_states` wrote of a number, or else `like_states`, says where further rows of each state go.
     share[:] = np.float32(1e-3)
     for i in range(len(count)):
         row = count[i]
@@ -373,11 +354,9 @@ def fill_transition(count, near, like, smoothing, share, table):
 
 @kernel
 def fill_cells(count, marginal, normal, share_known, smoothing, table):
-    """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell.
-
-    Missing cells are not counted: the codes of a state are those of its known cells. ``normal`` is what `state_normals`
-    wrote, or empty; with it, further codes are near the others.
-    """
+    """Write the cell table of counts (K + 1, H): p(code | state), and ones for a missing cell."""
+    # Missing cells are not counted: the codes of a state are those of its known cells. ``normal`` is what
+    # `state_normals` wrote, or empty; with it, further codes are near the others.
     K, H = len(count) - 1, count.shape[1]
     known, square, sums = np.zeros(H, np.float32), np.zeros(H, np.float32), np.zeros(H, np.float32)
     for c in range(K):
@@ -413,16 +392,9 @@ def fill_cells(count, marginal, normal, share_known, smoothing, table):
 
 @entry
 def maximise(nodes, first, last, columns, counts, normals, smoothing, tables):
-    """Write the tables of nodes ``first`` .. ``last - 1`` from their counts.
-
-    Parameters
-    ----------
-    nodes : `em.Nodes`
-    columns : `em.FlatColumns`
-    counts, normals, tables : `em.Tables`
-        Counts of rows; what `fit_normals` wrote (empty arrays where nothing is wanted of it); the tables to write.
-    smoothing : `em.Smoothing`
-    """
+    """Write the tables of nodes ``first`` .. ``last - 1`` from their counts."""
+    # counts, normals, tables : `em.Tables`. Counts of rows; what `fit_normals` wrote (empty arrays where nothing is
+    #     wanted of it); the tables to write.
     share = np.empty(nodes.most_states, np.float32)
     nothing = np.empty((0, 0), np.float32)
     for k in range(first, last):
@@ -444,11 +416,9 @@ def maximise(nodes, first, last, columns, counts, normals, smoothing, tables):
 
 @kernel
 def state_normals(count, light, score, spread, edge, wider, normal):
-    """Write each state's pseudo-row over the codes of a number: q in all, for the share q of its rows off point masses.
-
-    A part q of it is a normal, fitted to the normal scores of counts (K + 1, H), as little is known of states of few
-    rows. The other part are the state's own point masses, whose share thus stays 1 - q.
-    """
+    """Write each state's pseudo-row over the codes of a number: q in all, the share of its rows off point masses."""
+    # A part q of it is a normal, fitted to the normal scores of counts (K + 1, H), as little is known of states of few
+    # rows. The other part are the state's own point masses, whose share thus stays 1 - q.
     K, H = len(light), count.shape[1]
     everything, rows, mean, square, inside = np.zeros(H), np.zeros(H), np.zeros(H), np.zeros(H), np.zeros(H)
     for c in range(K):
@@ -489,12 +459,10 @@ def state_normals(count, light, score, spread, edge, wider, normal):
 
 @kernel
 def near_states(count, cells, score, near_variance, wider, near):
-    """Write where each state's rows would go, were the child's column normal in it: shares of the child's states.
-
-    A child's state lies where the mean of its rows' normal scores is. The states' shares are multiplied by the ratio of
-    the state's normal over these places to that of all rows. Each state has a row more, of ``wider`` times the variance
-    within states, but not more than that of all rows.
-    """
+    """Write where each state's rows would go, were the child's column normal in it: shares of the child's states."""
+    # A child's state lies where the mean of its rows' normal scores is. The states' shares are multiplied by the ratio
+    # of the state's normal over these places to that of all rows. Each state has a row more, of ``wider`` times the
+    # variance within states, but not more than that of all rows.
     Hp, Hk = count.shape
     place, mass, share, log = np.zeros(Hk), np.zeros(Hk), np.zeros(Hk), np.zeros(Hk)
     for c in range(len(score)):

@@ -1,10 +1,9 @@
-"""Hidden trees of tables of few rows, mostly of numbers, from a factor analysis (Rubin and Thayer 1982).
+"""Hidden trees of tables of few rows, mostly of numbers, from a factor analysis (Rubin and Thayer 1982)."""
 
-Transition tables of states need many rows. A factor analysis of normal scores has a few numbers for each column. Its
-factors become the states of the root: each state is a draw of the factors of one row. Given the state the columns are
-independent, and the code of a number has the mass of a normal between the edges of the code. So the states need not
-have a normal distribution, and a hidden tree answers exactly.
-"""
+# Transition tables of states need many rows. A factor analysis of normal scores has a few numbers for each column. Its
+# factors become the states of the root: each state is a draw of the factors of one row. Given the state the columns are
+# independent, and the code of a number has the mass of a normal between the edges of the code. So the states need not
+# have a normal distribution, and a hidden tree answers exactly.
 
 from __future__ import annotations
 
@@ -32,25 +31,10 @@ _SIGMAS = (0.1587, 0.5, 0.8413)
 def factor_tree(
     table: CodeTable, refined: tuple[Refined, ...], n_states: int, most_factors: int, seed: int
 ) -> TreeTables:
-    """The hidden tree of a factor analysis: the root is column 0, and the states of the others are their codes.
-
-    Rows have as many states each as fit into ``n_states``; of more rows some have one. Missing cells are drawn first.
-
-    Parameters
-    ----------
-    table : CodeTable
-    refined : tuple of Refined
-        The scales that the codes are of.
-    n_states : int
-        Most states of the root.
-    most_factors : int
-    seed : int
-
-    Returns
-    -------
-    TreeTables
-        Tables in float32. The mixture of all states has the marginals of the table.
-    """
+    """The hidden tree of a factor analysis: the root is column 0, and the states of the others are their codes."""
+    # Rows have as many states each as fit into ``n_states``, the most of the root; of more rows some have one. Missing
+    # cells are drawn first. ``refined`` are the scales that the codes are of. Tables are in float32, and the mixture of
+    # all states has the marginals of the table.
     rng = np.random.default_rng(seed)
     table = table.take(table.weighed_rows())
     n, d = table.codes.shape
@@ -158,13 +142,9 @@ def smoothed_columns(table: CodeTable, refined: tuple[Refined, ...]) -> tuple[Co
 class Axis(NamedTuple):
     """Where the codes of a number lie, of mean 0 and variance 1.
 
-    Attributes
-    ----------
-    edge : float64 array (K + 1,)
-        Ends of the codes' intervals, from -inf to inf.
+    edge : float64 array (K + 1,). Ends of the codes' intervals, from -inf to inf.
     place : float64 array (K,)
-    inside : float
-        Mean variance inside the codes.
+    inside : float. Mean variance inside the codes.
     """
 
     edge: np.ndarray
@@ -173,11 +153,9 @@ class Axis(NamedTuple):
 
 
 def axis_of(column: CodeColumn, scale: Scale) -> Axis:
-    """The axis on which the noise of a number is normal: the mean of its normal score and its value.
-
-    Normal scores alone lose gaps between groups of values, and values alone are not normal where they are skewed.
-    Values are in units of half the distance between the quantiles at one standard deviation, and not beyond four.
-    """
+    """The axis on which the noise of a number is normal: the mean of its normal score and its value."""
+    # Normal scores alone lose gaps between groups of values, and values alone are not normal where they are skewed.
+    # Values are in units of half the distance between the quantiles at one standard deviation, and not beyond four.
     _, center, variance = scale.moments
     share = column.marginal
     low, middle, high = np.interp(_SIGMAS, np.cumsum(share) - 0.5 * share, center)
@@ -197,10 +175,8 @@ def axis_of(column: CodeColumn, scale: Scale) -> Axis:
 
 
 def number_masses(axis: Axis, place: np.ndarray, noise: float, marginal: np.ndarray) -> np.ndarray:
-    """Masses of the codes of a number in each state, (H, K): differences of normal CDFs at the edges of the codes.
-
-    ``place`` (H,) is the mean in each state, and ``noise`` the variance, to which codes add what lies inside them.
-    """
+    """Masses of the codes of a number in each state, (H, K): differences of normal CDFs at the edges of the codes."""
+    # ``place`` (H,) is the mean in each state, and ``noise`` the variance, to which codes add what lies inside them.
     z = (axis.edge - place[:, None]) / np.sqrt(noise + axis.inside)
     # a second, wider normal has the odd cells near the others: a share of the marginal would put them anywhere
     below = (1.0 - FIXED.wider_share) * ndtr(z) + FIXED.wider_share * ndtr(z / FIXED.wider_times)

@@ -14,10 +14,8 @@ def features(codes: np.ndarray, columns: tuple[CodeColumn, ...]) -> list[np.ndar
 
 
 def feature_tables(columns: tuple[CodeColumn, ...]) -> list[np.ndarray]:
-    """Features of each code, and 0 for a missing cell, d float32 arrays (K_j + 1, f_j): of mean 0 and variance 1.
-
-    A number has its normal score, a level an indicator. Columns that stand for several have the features of these.
-    """
+    """Features of each code, and 0 for a missing cell, d float32 arrays (K_j + 1, f_j): of mean 0 and variance 1."""
+    # A number has its normal score, a level an indicator. Columns that stand for several have the features of these.
     levels = _levels(len(columns))
     return [
         np.hstack([_table(view, levels)[to_view] for to_view, view in column.views])

@@ -1,8 +1,7 @@
-"""A small hidden tree that completes the rows of a table, from which forests are then learned.
+"""A small hidden tree that completes the rows of a table, from which forests are then learned."""
 
-A tree sends a row to one leaf, so a row without the value of a split would tell the leaf nothing about its other cells.
-A draw given the known cells of the row has the dependence that these show (Little, Rubin 2019, chapter 4).
-"""
+# A tree sends a row to one leaf, so a row without the value of a split would tell the leaf nothing about its other
+# cells. A draw given the known cells of the row has the dependence that these show (Little, Rubin 2019, chapter 4).
 
 from __future__ import annotations
 
@@ -22,10 +21,8 @@ from .learn import LearnSettings, learn_tree
 
 
 def fill_in(hidden: HiddenTrees, X: np.ndarray, keys: np.ndarray, ranges: Ranges | None = None) -> np.ndarray:
-    """The cells X (n, d), each missing one drawn given the known cells of its row; a row's draws depend on its key.
-
-    Cells that are ranges are drawn within them.
-    """
+    """The cells X (n, d), each missing one drawn given the known cells of its row; a row's draws depend on its key."""
+    # Cells that are ranges are drawn within them.
     unknown = np.isnan(X) if ranges is None else np.isnan(X) | (ranges.number >= 0)
     rows = np.flatnonzero(unknown.any(axis=1))
     filled = X.copy(order="K")

@@ -120,8 +120,6 @@ class HiddenTreeForest(TableScores):
 
     Examples
     --------
-    >>> import jointforest as jf
-    >>> penguins = jf.datasets.load_penguins()
     >>> joint = jf.HiddenTreeForest(n_states=16, random_state=0).fit(penguins).joint_
     >>> joint.given(island="Torgersen").proba("species")["Adelie"] > 0.9
     True
@@ -301,10 +299,8 @@ class HiddenTreeForest(TableScores):
             return with_missing_cells(HiddenTrees(schema, scales, trees, log_weight), table, seed)
 
     def _of_member(self, t: int, n: int) -> LearnSettings:
-        """The settings of tree t of the mixture: in small tables of n rows each has twice as many leaves as the last.
-
-        Few leaves learn dependence from all rows, and many have the conditional distributions of the rows in them.
-        """
+        """Settings of tree t of the mixture: in small tables of n rows each has twice as many leaves as the last."""
+        # Few leaves learn dependence from all rows, and many have the conditional distributions of the rows in them.
         settings = self.settings_._replace(perturb=FIXED.perturb if t else 0.0)
         if n >= FIXED.many_rows or not isinstance(self.max_leaf_nodes, str):
             return settings
@@ -399,11 +395,9 @@ def as_chosen(fitted: HiddenTreeForest) -> HiddenTreeForest:
 
 
 def compound_trial(schema: Schema, X: np.ndarray, seed: int) -> Callable[[Reduced | None, Reduced], bool] | None:
-    """Whether a table X (n, d) is learned better in other coordinates, by short fits to some of its rows.
-
-    Validation rows must be more probable, and draws no easier to tell from them. None of few rows, where no classifier
-    would learn enough.
-    """
+    """Whether a table X (n, d) is learned better in other coordinates, by short fits to some of its rows."""
+    # Validation rows must be more probable, and draws no easier to tell from them. None of few rows, where no
+    # classifier would learn enough.
     rows = X[some(len(X), FIXED.compound_rows, np.random.default_rng(seed))]
     if len(rows) < FEWEST_TRIED_ROWS:
         return None

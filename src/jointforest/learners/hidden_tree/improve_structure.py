@@ -1,8 +1,7 @@
-"""A better tree of columns: the pair that a short fit has lost is joined if the validation log-likelihood rises.
+"""A better tree of columns: the pair that a short fit has lost is joined if the validation log-likelihood rises."""
 
-The tree of greatest mutual information looks at neighbours alone. What columns far apart say of each other goes through
-the states of all columns between them, and is lost where these hold something else.
-"""
+# The tree of greatest mutual information looks at neighbours alone. What columns far apart say of each other goes
+# through the states of all columns between them, and is lost where these hold something else.
 
 from __future__ import annotations
 
@@ -17,25 +16,12 @@ from .structure import CodeTable
 
 
 def pair_to_join(table: CodeTable, trial: LearnSettings, first: Learned, seed: int) -> tuple[int, int] | None:
-    """The columns of `LearnSettings.joined`, often none.
-
-    The pair whose dependence a short fit has lost most replaces the weakest link between its columns, if another
-    short fit with it has the higher validation log-likelihood. A dependence that is lost completely counts more than
-    an equal loss of a stronger one.
-
-    Parameters
-    ----------
-    table : CodeTable
-    trial : LearnSettings
-        Of short fits.
-    first : Learned
-        What the trial learns by the same seed: one tree.
-    seed : int
-
-    Returns
-    -------
-    tuple of two ints or None
-    """
+    """The columns of `LearnSettings.joined`, often none."""
+    # The pair whose dependence a short fit has lost most replaces the weakest link between its columns, if another
+    # short fit with it has the higher validation log-likelihood. A dependence that is lost completely counts more than
+    # an equal loss of a stronger one.
+    #
+    # trial : LearnSettings. Of short fits. first : Learned. What the trial learns by the same seed: one tree.
     rows, d = table.take(table.weighed_rows()), len(table.n_codes)
     if d < 3 or len(rows.codes) < FIXED.fewest_held_out_from:  # none would be held out
         return None

@@ -26,40 +26,28 @@ Progress = Callable[[int, int, float], None]
 class LearnSettings(NamedTuple):
     """How hidden trees are learned.
 
-    Attributes
-    ----------
-    n_states : int
-        Most states of a node.
-    n_leaves : int
-        Leaves of the decision tree that cuts the rows first, each with a hidden tree of its own (`learn_trees`).
-    start : {"shared", "local", "factors"}
-        First states: clusters of rows over all columns, or others for each column over what depends on it. "factors"
-        is not learned here (`factors.factor_tree`).
-    passes : int
-        Most passes of EM over the rows; 0 leaves the start as it is.
-    batch : int
-        Rows of a batch, twice as many with 128 states or fewer, where much of the time does not depend on the rows;
-        fewer where a pass would have less than ``batches``, but 8 or more.
-    batches : int
-        Batches of a pass, at least.
-    first, last : float
-        Share that a batch has in the running counts, falling geometrically from the first batch to the last.
-    smoothing : Smoothing
-        Rows added to the counts.
-    anneal : float
-        Rows added to transitions at first (`Smoothing.extra`), which halve with each pass.
-    full : int
-        Passes over all rows at once after the best pass: counts of batches weigh some rows more than others, here all
-        count alike. Each makes drawn rows resemble real ones more, and lowers the validation log-likelihood a bit.
-    refit : bool
-        Whether these passes also see the validation rows, after those have determined when to stop.
-    joined : tuple of two ints, optional
-        Columns that are joined whatever their mutual information (`structure.join`).
-    dropout : float
-        Share of the cells that passes in batches hide, drawn anew in each batch, so that states are not determined by
-        single cells (Srivastava et al. 2014 do so with the units of a network). Passes over all rows hide none.
-    perturb : float
-        Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
+    n_states : int. Most states of a node.
+    n_leaves : int. Leaves of the decision tree that cuts the rows first, each with a hidden tree of its own
+        (`learn_trees`).
+    start : {"shared", "local", "factors"}. First states: clusters of rows over all columns, or others for each column
+        over what depends on it. "factors" is not learned here (`factors.factor_tree`).
+    passes : int. Most passes of EM over the rows; 0 leaves the start as it is.
+    batch : int. Rows of a batch, twice as many with 128 states or fewer, where much of the time does not depend on the
+        rows; fewer where a pass would have less than ``batches``, but 8 or more.
+    batches : int. Batches of a pass, at least.
+    first, last : float. Share that a batch has in the running counts, falling geometrically from the first batch to the
+        last.
+    smoothing : Smoothing. Rows added to the counts.
+    anneal : float. Rows added to transitions at first (`Smoothing.extra`), which halve with each pass.
+    full : int. Passes over all rows at once after the best pass: counts of batches weigh some rows more than others,
+        here all count alike. Each makes drawn rows resemble real ones more, and lowers the validation log-likelihood a
+        bit.
+    refit : bool. Whether these passes also see the validation rows, after those have determined when to stop.
+    joined : tuple of two ints, optional. Columns that are joined whatever their mutual information (`structure.join`).
+    dropout : float. Share of the cells that passes in batches hide, drawn anew in each batch, so that states are not
+        determined by single cells (Srivastava et al. 2014 do so with the units of a network). Passes over all rows hide
+        none.
+    perturb : float. Mutual information is multiplied by exp(perturb x N(0, 1)), so that members of a mixture differ.
     """
 
     n_states: int = 128
@@ -86,24 +74,11 @@ def learn_tree(
 
     Of 100 rows or more a tenth is held out: passes end when it gains no more, and the best pass is kept.
 
-    Parameters
-    ----------
-    table : CodeTable
-    settings : LearnSettings, optional
-    seed : int
-        The same seed gives the same tree, whatever the number of threads.
-    progress : callable, optional
-        Called after each pass with its number from 1, the most passes, and the mean log-probability of held-out rows
-        (NaN where none are held out).
+    seed : int. The same seed gives the same tree, whatever the number of threads.
+    progress : callable, optional. Called after each pass with its number from 1, the most passes, and the mean
+        log-probability of held-out rows (NaN where none are held out).
+    The tables are in float32.
 
-    Returns
-    -------
-    TreeTables
-        Tables in float32.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 50, axis=0), np.array([2, 2]), np.array([False, False]))
     >>> tree = learn_tree(table, LearnSettings(n_states=2))
     >>> tree.n_states
@@ -122,12 +97,11 @@ def learn_and_test(
     held_out: np.ndarray | None = None,
     complete: np.ndarray | None = None,
 ) -> tuple[TreeTables, np.ndarray]:
-    """As `learn_tree`, with the log-probability of each row that was held out (n,); NaN of the others.
-
-    ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured. ``allowed`` are
-    the codes of each column that may have any probability, d bool arrays (K_j,). ``held_out`` are the rows to hold out,
-    where the caller has chosen them; ``complete`` the codes (n, d) with missing cells drawn, where the caller has them.
-    """
+    """As `learn_tree`, with the log-probability of each row that was held out (n,); NaN of the others."""
+    # ``information`` (d, d) is the columns' mutual information, where it is known; else it is measured. ``allowed`` are
+    # the codes of each column that may have any probability, d bool arrays (K_j,). ``held_out`` are the rows to hold
+    # out, where the caller has chosen them; ``complete`` the codes (n, d) with missing cells drawn, where the caller
+    # has them.
     rng = np.random.default_rng(seed)
     if held_out is None:
         held_out = held_out_rows(table, rng)
@@ -249,10 +223,8 @@ def _pass(
     run: Run,
     dropout: float = 0.0,
 ) -> Tables:
-    """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts.
-
-    The running counts are changed in place. ``dropout`` is the share of cells that are hidden.
-    """
+    """One pass over the rows in random order; ``shares`` (batches,) are those of each batch in the running counts."""
+    # The running counts are changed in place. ``dropout`` is the share of cells that are hidden.
     mass = float(rows.weight.sum(dtype=np.float64))
     for i, (batch, share) in enumerate(
         zip(np.array_split(rng.permutation(len(rows.weight)), len(shares)), shares.tolist(), strict=True)
@@ -279,10 +251,8 @@ def _with_hidden(nodes: Nodes, codes: np.ndarray, dropout: float, rng: np.random
 
 
 def _n_batches(n: int, settings: LearnSettings, d: int) -> int:
-    """Batches of a pass over n rows of d columns.
-
-    None has more rows than ``batch``: one row more is a piece of work of its own, a tenth of the time of all.
-    """
+    """Batches of a pass over n rows of d columns."""
+    # None has more rows than ``batch``: one row more is a piece of work of its own, a tenth of the time of all.
     most = settings.batch * (2 if settings.n_states <= FIXED.few_states else 1)
     fewest = min(settings.batches, FIXED.wide_batches) if d >= FIXED.wide else settings.batches
     return max(min(n // FIXED.fewest_in_batch, max(fewest, -(-n // most))), 1)

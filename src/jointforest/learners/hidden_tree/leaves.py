@@ -22,10 +22,7 @@ from .structure import CodeColumn, CodeTable, code_columns
 class Leaf(NamedTuple):
     """A box of codes, and the rows in it.
 
-    Attributes
-    ----------
-    allowed : list of d bool arrays (K_j,)
-        Codes of each column inside the box.
+    allowed : list of d bool arrays (K_j,). Codes of each column inside the box.
     rows : int64 array
     """
 
@@ -48,11 +45,9 @@ def cut(
     weight: np.ndarray | None = None,
     perturb: float = 0.0,
 ) -> list[Leaf]:
-    """At most ``n_leaves`` boxes of codes that hold all rows, each in one of them; no cell is missing.
-
-    The split that comes next takes most off the variance inside the leaves, of what `features` sees of all columns
-    (each times exp(perturb x N(0, 1))).
-    """
+    """At most ``n_leaves`` boxes of codes that hold all rows, each in one of them; no cell is missing."""
+    # The split that comes next takes most off the variance inside the leaves, of what `features` sees of all columns
+    # (each times exp(perturb x N(0, 1))).
     seen = np.hstack([
         table * np.float32(np.exp(perturb * noise))
         for table, noise in zip(features(codes, columns), rng.standard_normal(len(columns)), strict=True)
@@ -129,14 +124,10 @@ def _by_direction(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
 class Learned(NamedTuple):
     """Hidden trees, and the log-probability of held-out rows.
 
-    Attributes
-    ----------
     trees : tuple of L TreeTables
-    share : float64 array (L,)
-        Of each leaf's rows.
-    held_out : float64 array (n,)
-        Log-probability of each row that was held out; NaN of the others. The seed alone says which rows these are, so
-        that settings are compared on the same rows.
+    share : float64 array (L,). Of each leaf's rows.
+    held_out : float64 array (n,). Log-probability of each row that was held out; NaN of the others. The seed alone says
+        which rows these are, so that settings are compared on the same rows.
     """
 
     trees: tuple[TreeTables, ...]
@@ -151,11 +142,9 @@ def mean_of(values: np.ndarray, weight: np.ndarray | None) -> float:
 
 
 def exceeds(values: np.ndarray, others: np.ndarray, weight: np.ndarray | None) -> bool:
-    """Whether held-out rows have a higher mean by more than its standard error.
-
-    A smaller gain may be chance, and the setting with fewer parameters is then the safer choice. The values (..., n)
-    are of the same rows, and NaN of those that were learned, so that the error is that of paired differences.
-    """
+    """Whether held-out rows have a higher mean by more than its standard error."""
+    # A smaller gain may be chance, and the setting with fewer parameters is then the safer choice. The values (..., n)
+    # are of the same rows, and NaN of those that were learned, so that the error is that of paired differences.
     gain = values - others
     mean = mean_of(gain, weight)
     mass = np.where(np.isnan(gain), 0.0, 1.0 if weight is None else weight)
@@ -171,14 +160,12 @@ def learn_trees(
     information: np.ndarray | None = None,
     complete: np.ndarray | None = None,
 ) -> Learned:
-    """A hidden tree for each of ``settings.n_leaves`` leaves of a decision tree, or fewer; as `learn_tree` otherwise.
-
-    ``complete`` (n, d) are the codes with missing cells drawn, where the caller has them (`complete_codes`). Rows take
-    the sides of drawn cells, and first states are found from them.
-
-    No row of a leaf has a code outside its box, and its hidden tree gives such codes no probability: a complete row
-    is looked up in one leaf. Leaves are learned side by side.
-    """
+    """A hidden tree for each of at most ``settings.n_leaves`` leaves of a decision tree; else as `learn_tree`."""
+    # ``complete`` (n, d) are the codes with missing cells drawn, where the caller has them (`complete_codes`). Rows
+    # take the sides of drawn cells, and first states are found from them.
+    #
+    # No row of a leaf has a code outside its box, and its hidden tree gives such codes no probability: a complete row
+    # is looked up in one leaf. Leaves are learned side by side.
     if settings.n_leaves < 2:
         tree, held_out = learn_and_test(table, settings, seed, progress, information, complete=complete)
         return Learned((tree,), np.ones(1), held_out)

@@ -1,14 +1,14 @@
-"""Whether cells are missing, learned after a joint that sums over missing cells.
+"""Whether cells are missing, learned after a joint that sums over missing cells."""
 
-The joint is that of complete rows, so a missing cell is no evidence of a state. Columns that miss cells together share
-a node without a column of its own, whose two states are known and missing. It hangs below the column, or below the
-other such node, that explains most of the missing cells (Chow, Liu 1968). Nothing hangs below it but nodes of its kind,
-so it changes no probability of a value. Columns whose missing cells depend on nothing miss them with one probability.
-
-A column of at most ``FIXED.most_codes_of_missing`` codes gets a node of its codes below the node of its states, and
-missing cells hang below that: the rows of a rare code are spread over many states, which would lose most of what it
-says.
-"""
+# The joint is that of complete rows, so a missing cell is no evidence of a state. Columns that miss cells together
+# share a node without a column of its own, whose two states are known and missing. It hangs below the column, or below
+# the other such node, that explains most of the missing cells (Chow, Liu 1968). Nothing hangs below it but nodes of its
+# kind, so it changes no probability of a value. Columns whose missing cells depend on nothing miss them with one
+# probability.
+#
+# A column of at most ``FIXED.most_codes_of_missing`` codes gets a node of its codes below the node of its states, and
+# missing cells hang below that: the rows of a rare code are spread over many states, which would lose most of what it
+# says.
 
 from __future__ import annotations
 
@@ -34,14 +34,11 @@ LEAST_MASS, LEAST_LOG = 1e-30, -1e300
 class Group(NamedTuple):
     """Columns that miss their cells together.
 
-    Attributes
-    ----------
     columns : int64 array
-    parent : int
-        The column, or the number of the earlier group, that explains most of the missing cells.
+    parent : int. The column, or the number of the earlier group, that explains most of the missing cells.
     is_below_group : bool
-    is_dependent : bool
-        Whether the parent explains any of them; if not, they are as frequent in all states of the parent.
+    is_dependent : bool. Whether the parent explains any of them; if not, they are as frequent in all states of the
+        parent.
     """
 
     columns: np.ndarray
@@ -51,10 +48,8 @@ class Group(NamedTuple):
 
 
 def with_missing_cells(hidden: HiddenTrees, table: CodeTable, seed: int) -> HiddenTrees:
-    """The hidden trees, which have a node for each column of the table, with probabilities of missing cells.
-
-    They are expected counts over some of the rows: of cells that are missing, by state of the parent.
-    """
+    """The hidden trees, which have a node for each column of the table, with probabilities of missing cells."""
+    # They are expected counts over some of the rows: of cells that are missing, by state of the parent.
     lost = table.codes == table.n_codes
     if not lost.any():
         return hidden
@@ -96,11 +91,9 @@ def columns_explain(schema: Schema, cells: np.ndarray) -> bool:
 
 
 def _groups(table: CodeTable, lost: np.ndarray) -> list[Group]:
-    """Groups of columns whose missing cells depend on others, parents before their children.
-
-    Dependence is the log-likelihood ratio of a two-way table of counts, less what chance gives. It must exceed
-    ``FIXED.missing_evidence``.
-    """
+    """Groups of columns whose missing cells depend on others, parents before their children."""
+    # Dependence is the log-likelihood ratio of a two-way table of counts, less what chance gives. It must exceed
+    # ``FIXED.missing_evidence``.
     by_pattern: dict[bytes, list[int]] = {}
     for j in np.flatnonzero(lost.any(axis=0) & ~lost.all(axis=0)).tolist():
         by_pattern.setdefault(np.packbits(lost[:, j]).tobytes(), []).append(j)
@@ -179,10 +172,8 @@ def _sums_by_code(codes: np.ndarray, heavy: np.ndarray, n_codes: int) -> np.ndar
 def _sums_by_state(
     hidden: HiddenTrees, codes: np.ndarray, heavy: np.ndarray, columns: list[int]
 ) -> list[dict[int, np.ndarray]]:
-    """``heavy`` (n, r) summed over rows, weighted by the posterior probabilities of tree and state: (H, r).
-
-    There is a dict for each tree, with the states of each of some columns.
-    """
+    """``heavy`` (n, r) summed over rows, weighted by the posterior probabilities of tree and state: (H, r)."""
+    # There is a dict for each tree, with the states of each of some columns.
     sums = [{j: np.zeros((tree.n_states[tree.node[j]], heavy.shape[1])) for j in columns} for tree in hidden.trees]
     for first, last in chunks(len(codes), batch_rows(hidden)):
         code, number = codes[first:last], heavy[first:last]
@@ -222,12 +213,10 @@ def _with_nodes(
     by_state: dict[int, np.ndarray],
     by_indicator: np.ndarray,
 ) -> TreeTables:
-    """The tree with a node for the codes of each column of ``by_code``, then one for each group, after its others.
-
-    ``usual`` (d,) are the columns' shares of missing cells. ``by_code`` are sums over the rows of each code, of rows
-    and of those that miss the cells of each group; ``by_state`` are the same of a tree's states, by column.
-    ``by_indicator`` are the same sums over rows that miss the cells of a group.
-    """
+    """The tree with a node for the codes of each column of ``by_code``, then one for each group, after its others."""
+    # ``usual`` (d,) are the columns' shares of missing cells. ``by_code`` are sums over the rows of each code, of rows
+    # and of those that miss the cells of each group; ``by_state`` are the same of a tree's states, by column.
+    # ``by_indicator`` are the same sums over rows that miss the cells of a group.
     tree = _with_codes(tree, list(by_code))
     m, dtype = len(tree), tree.dtype
     parent, transition = tree.parent.tolist(), list(tree.transition)

@@ -1,8 +1,7 @@
-"""Iterative proportional fitting: the marginals of a hidden tree's codes become those of the rows.
+"""Iterative proportional fitting: the marginals of a hidden tree's codes become those of the rows."""
 
-Every code c of a column j is multiplied by a number r_j(c) (Deming and Stephan 1940). That is exact: the product of the
-joint with functions of single columns is a hidden tree of the same structure.
-"""
+# Every code c of a column j is multiplied by a number r_j(c) (Deming and Stephan 1940). That is exact: the product of
+# the joint with functions of single columns is a hidden tree of the same structure.
 
 from __future__ import annotations
 
@@ -18,11 +17,9 @@ from .structure import CodeTable
 
 
 def raked(tree: TreeTables, nodes: Nodes, counts: Tables, table: CodeTable | None = None) -> TreeTables:
-    """The tree, which has a column at each node, with the marginals of expected counts of the rows.
-
-    A missing cell counts for the codes that its states give. Codes that lie in the same ranges of the ``table`` share
-    what they have in all as its imputed values do: no row tells them apart.
-    """
+    """The tree, which has a column at each node, with the marginals of expected counts of the rows."""
+    # A missing cell counts for the codes that its states give. Codes that lie in the same ranges of the ``table`` share
+    # what they have in all as its imputed values do: no row tells them apart.
     target = []
     for j, emission, cells in zip(tree.column.tolist(), tree.emission, split_tables(nodes, counts)[1], strict=True):
         rows = cells[:-1].sum(axis=1, dtype=np.float64) + cells[-1].astype(np.float64) @ emission
@@ -44,10 +41,8 @@ def raked(tree: TreeTables, nodes: Nodes, counts: Tables, table: CodeTable | Non
 
 @of_finite
 def _factors(tree: TreeTables, target: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Factors of the codes of each node's column, and what these at and below a node say of its states.
-
-    Nodes are fitted depth first, each with those fitted before: only messages of neighbours have to be renewed.
-    """
+    """Factors of the codes of each node's column, and what these at and below a node say of its states."""
+    # Nodes are fitted depth first, each with those fitted before: only messages of neighbours have to be renewed.
     transition, emission = ([of.astype(np.float64) for of in tables] for tables in (tree.transition, tree.emission))
     factor, inside = ([np.ones(of.shape[1]) for of in tables] for tables in (emission, transition))
     message, outside = [np.ones(len(table)) for table in transition], list(inside)
@@ -80,10 +75,8 @@ def _shares(table: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def with_marginal(table: np.ndarray, share: np.ndarray, marginal: np.ndarray) -> np.ndarray:
-    """Shares of the columns in each row, (K, H), of the table nearest to ``table`` in Kullback-Leibler divergence.
-
-    Its rows have the shares ``share`` (K,) and its columns the shares ``marginal`` (H,). Odds ratios stay.
-    """
+    """Shares of the columns in each row, (K, H), of the table nearest to ``table`` in Kullback-Leibler divergence."""
+    # Its rows have the shares ``share`` (K,) and its columns the shares ``marginal`` (H,). Odds ratios stay.
     of_column = np.ones(table.shape[1])
     for _ in range(FIXED.most_turns):
         of_row = share / np.maximum(table @ of_column, 1e-300)

@@ -20,11 +20,9 @@ def start_states(
     weight: np.ndarray | None,
     run: Run = one_by_one,
 ) -> np.ndarray:
-    """State of each row in each column, (n, d): "shared", clusters over all columns; "local", others for each column.
-
-    For a local start a column i counts towards column j by what it tells of it: its features are multiplied by
-    (1 - exp(-2 information))^(1/4), the root of the correlation of two normals of such mutual information.
-    """
+    """State of each row in each column, (n, d): "shared", clusters over all columns; "local", others for each."""
+    # For a local start a column i counts towards column j by what it tells of it: its features are multiplied by (1 -
+    # exp(-2 information))^(1/4), the root of the correlation of two normals of such mutual information.
     seen = features(codes, columns)
     w = np.ones(len(codes)) if weight is None else weight
     if kind == "shared":

@@ -12,10 +12,8 @@ _MORE = 1e-3  # share by which a pair that is joined outweighs what it replaces
 
 
 def information_of(table: CodeTable) -> np.ndarray:
-    """`mutual_information` of the columns of a table by coarse classes, (d, d).
-
-    A column that stands for several says what the one of them says that says most.
-    """
+    """`mutual_information` of the columns of a table by coarse classes, (d, d)."""
+    # A column that stands for several says what the one of them says that says most.
     if not any(table.views):
         return mutual_information(*coarse(table.codes, table.n_codes, table.is_ordered), table.weight)
     apart = table.apart()
@@ -27,10 +25,8 @@ def information_of(table: CodeTable) -> np.ndarray:
 
 
 def join(information: np.ndarray, a: int, b: int) -> np.ndarray:
-    """Information (d, d) by which the spanning tree joins columns a and b for the weakest link between them.
-
-    The pair has a little more than the link that gives way to it.
-    """
+    """Information (d, d) by which the spanning tree joins columns a and b for the weakest link between them."""
+    # The pair has a little more than the link that gives way to it.
     weakest = min(information[u, v] for u, v in path(*spanning_tree(information), a, b))
     information = information.copy()
     information[a, b] = information[b, a] = max(information[a, b], weakest * (1.0 + _MORE) + _MORE**3)
@@ -57,13 +53,9 @@ _BESIDE = 2  # codes on either side that a point mass must exceed
 class View(NamedTuple):
     """What the codes of a column say of another one, which the column stands for.
 
-    Attributes
-    ----------
-    code : int64 array (K + 1,)
-        The other column's code for each code, ``n_codes`` for a missing cell.
+    code : int64 array (K + 1,). The other column's code for each code, ``n_codes`` for a missing cell.
     n_codes : int
-    is_ordered : bool
-        Whether its codes are ordered numbers.
+    is_ordered : bool. Whether its codes are ordered numbers.
     """
 
     code: np.ndarray
@@ -74,28 +66,17 @@ class View(NamedTuple):
 class CodeTable(NamedTuple):
     """Rows of codes.
 
-    Attributes
-    ----------
-    codes : int array (n, d)
-        Codes 0..n_codes[j] - 1; a missing cell has the code ``n_codes[j]``.
+    codes : int array (n, d). Codes 0..n_codes[j] - 1; a missing cell has the code ``n_codes[j]``.
     n_codes : int array (d,)
-    is_ordered : bool array (d,)
-        Whether a column's codes are ordered bins of numbers; other codes are levels.
-    weight : float array (n,) or None
-        Weights of the rows.
-    views : tuple of d tuples of View, or empty
-        Of columns that stand for several others: each of these, by the codes.
-    gaps : tuple of d int arrays (K_j,), or empty
-        How many gaps between values lie below each code.
-    far : tuple of d bool arrays (K_j,), or empty
-        Which codes hold one value far from all others.
-    center : tuple of d float64 arrays (K_j,), or empty
-        Mean value in each code of a number.
-    known : int array (n, d) or None
-        What is known of cells: a code, ``n_codes[j]``, or ``n_codes[j]`` + 1 + r of a cell of which only the column's
-        r-th range is known; ``codes`` then has a draw from the range. None: the codes.
-    covers : tuple of d float64 arrays (R_j, K_j), or empty
-        Share of each code that lies in each range.
+    is_ordered : bool array (d,). Whether a column's codes are ordered bins of numbers; other codes are levels.
+    weight : float array (n,) or None. Weights of the rows.
+    views : tuple of d tuples of View, or empty. Of columns that stand for several others: each of these, by the codes.
+    gaps : tuple of d int arrays (K_j,), or empty. How many gaps between values lie below each code.
+    far : tuple of d bool arrays (K_j,), or empty. Which codes hold one value far from all others.
+    center : tuple of d float64 arrays (K_j,), or empty. Mean value in each code of a number.
+    known : int array (n, d) or None. What is known of cells: a code, ``n_codes[j]``, or ``n_codes[j]`` + 1 + r of a
+        cell of which only the column's r-th range is known; ``codes`` then has a draw from the range. None: the codes.
+    covers : tuple of d float64 arrays (R_j, K_j), or empty. Share of each code that lies in each range.
     """
 
     codes: np.ndarray
@@ -150,26 +131,20 @@ class CodeTable(NamedTuple):
 class CodeColumn(NamedTuple):
     """One column of codes; a missing cell has the code K.
 
-    Attributes
-    ----------
-    marginal : float64 array (K,)
-        Share of each code; 0 of codes that cannot be.
-    edge : float64 array (K + 1,)
-        Ends of the codes' intervals in normal scores, from -inf to inf; empty where the codes have no order.
-    score : float64 array (K,)
-        Mean of a standard normal within each code's interval; empty where the codes have no order.
-    around : float64 array (K,)
-        Mean share of the two codes on either side, fewer at the ends; empty where the codes have no order.
-    known : float
-        Share of the rows that know their cell.
-    views : tuple of (int64 array (K + 1,), CodeColumn)
-        The columns that this one stands for, and their code for each code: see `View`.
-    gaps : int64 array (K,) or None
-        How many gaps between values lie below each code; None where there is none.
-    far : bool array (K,) or None
-        Which codes hold one value far from all others; None where there is none.
-    center : float64 array (K,) or None
-        Mean value in each code; None where it is not known, or the codes have no order.
+    marginal : float64 array (K,). Share of each code; 0 of codes that cannot be.
+    edge : float64 array (K + 1,). Ends of the codes' intervals in normal scores, from -inf to inf; empty where the
+        codes have no order.
+    score : float64 array (K,). Mean of a standard normal within each code's interval; empty where the codes have no
+        order.
+    around : float64 array (K,). Mean share of the two codes on either side, fewer at the ends; empty where the codes
+        have no order.
+    known : float. Share of the rows that know their cell.
+    views : tuple of (int64 array (K + 1,), CodeColumn). The columns that this one stands for, and their code for each
+        code: see `View`.
+    gaps : int64 array (K,) or None. How many gaps between values lie below each code; None where there is none.
+    far : bool array (K,) or None. Which codes hold one value far from all others; None where there is none.
+    center : float64 array (K,) or None. Mean value in each code; None where it is not known, or the codes have no
+        order.
     """
 
     marginal: np.ndarray

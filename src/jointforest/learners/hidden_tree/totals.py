@@ -29,10 +29,7 @@ from .structure import CodeColumn, code_column
 class Totals(NamedTuple):
     """Expected counts over rows.
 
-    Attributes
-    ----------
-    mass : float64 array (T,)
-        Rows of each tree.
+    mass : float64 array (T,). Rows of each tree.
     counts : list of T Tables, float64
     """
 
@@ -54,11 +51,9 @@ def add_rows(
     run: Run,
     weight: np.ndarray | None = None,
 ) -> None:
-    """Add rows of codes (n, d), with weights (n,) if there are any, to the totals.
-
-    The trees of one member of a mixture, whose number ``member`` (T,) tells, share each row out; each member has every
-    row.
-    """
+    """Add rows of codes (n, d), with weights (n,) if there are any, to the totals."""
+    # The trees of one member of a mixture, whose number ``member`` (T,) tells, share each row out; each member has
+    # every row.
     flat = [from_tree(columns_alone(tree)) for tree in hidden.trees]
     least = FIXED.negligible_share if weight is None else 0.0
     for start in range(0, len(codes), FIXED.shared_at_once):

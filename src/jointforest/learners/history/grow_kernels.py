@@ -306,17 +306,15 @@ def best_ratio_cut(values, observed, expected, rows, start, m, fewest, base, cou
 
 @entry
 def smooth_values(grown, n_nodes, code, is_number, near, far, marginal, count, table, weights):
-    """Distribution of the codes in every node, pulled towards that of its parent, into ``table`` (M, C).
-
-    With n rows and t distinct codes in the node,
-
-        p = (counts + near t * kernel + (far t + 1/2) p_parent) / (n + near t + far t + 1/2)
-
-    where ``kernel`` are the node's counts of a number, smoothed over neighbouring codes relative to the marginal (a
-    normal kernel of Silverman's width); codes without an order have none. Witten and Bell (1991) smooth texts by the
-    number of distinct words. Because of the 1/2, no code of the marginal has probability 0, also where ``far`` is 0.
-    ``count`` (3, C) and ``weights`` (C + 1,) are scratch.
-    """
+    """Distribution of the codes in every node, pulled towards that of its parent, into ``table`` (M, C)."""
+    # With n rows and t distinct codes in the node,
+    #
+    #     p = (counts + near t * kernel + (far t + 1/2) p_parent) / (n + near t + far t + 1/2)
+    #
+    # where ``kernel`` are the node's counts of a number, smoothed over neighbouring codes relative to the marginal (a
+    # normal kernel of Silverman's width); codes without an order have none. Witten and Bell (1991) smooth texts by the
+    # number of distinct words. Because of the 1/2, no code of the marginal has probability 0, also where ``far`` is 0.
+    # ``count`` (3, C) and ``weights`` (C + 1,) are scratch.
     n_codes = marginal.shape[0]
     for node in range(n_nodes):
         n = float(grown.stop[node] - grown.start[node])

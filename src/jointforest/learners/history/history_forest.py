@@ -60,7 +60,6 @@ class HistoryForest(Estimator):
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> visits = jf.datasets.make_visits(200, random_state=0)
     >>> joint = jf.HistoryForest(random_state=0).fit(visits, group="patient", order="date").joint_
     >>> joint.constant
@@ -127,7 +126,6 @@ class HistoryForest(Estimator):
 
         Examples
         --------
-        >>> import jointforest as jf
         >>> visits = jf.datasets.make_visits(200, random_state=0)
         >>> forest = jf.HistoryForest(random_state=0)
         >>> batches = lambda: (visits[k : k + 500] for k in range(0, len(visits), 500))
@@ -189,15 +187,10 @@ class _Part(NamedTuple):
 class SubjectSample(NamedTuple):
     """All rows of the subjects with the smallest keys, as they came: mergeable, by `merge_subjects`.
 
-    Attributes
-    ----------
-    reader : FrameReader
-        A frame without rows: library and names.
-    below : uint64
-        Keys of the subjects that are kept are less than this.
+    reader : FrameReader. A frame without rows: library and names.
+    below : uint64. Keys of the subjects that are kept are less than this.
     parts : list of Part
-    n_rows : int
-        Rows met, those that were left out among them.
+    n_rows : int. Rows met, those that were left out among them.
     """
 
     reader: FrameReader
@@ -214,11 +207,9 @@ class SubjectSample(NamedTuple):
 def sample_subjects(
     fold: FoldBatches, group: str, order: str | None, most_rows: int, seed: int
 ) -> tuple[FrameReader, int]:
-    """The rows of some subjects, in the order of their keys, and how many rows the table has, in one pass.
-
-    At most ``most_rows`` rows are kept, unless a single subject has more. Raises ValueError if there is no row, a
-    column is not there, a row has no subject, or batches do not go together.
-    """
+    """The rows of some subjects, in the order of their keys, and how many rows the table has, in one pass."""
+    # At most ``most_rows`` rows are kept, unless a single subject has more. Raises ValueError if there is no row, a
+    # column is not there, a row has no subject, or batches do not go together.
     add = partial(_add_histories, group=group, order=order, most_rows=most_rows, seed=seed)
     found = fold(Pass(_no_histories, add, partial(_merge_samples, most_rows=most_rows), "looking at subjects"), None)
     if found is None or found.n_rows == 0:

@@ -355,12 +355,11 @@ def take_subjects(histories: Histories, n_rows: int, seed: int) -> np.ndarray:
 
 
 def order_rows(columns: HistoryColumns, histories: Histories) -> list[int]:
-    """Numbers of the row variables in the order in which they are to be drawn.
-
-    The time since the row before comes first. Columns of levels that mostly stay follow, those that stay most often
-    first, because what comes after them then keeps to them. The others follow in the order in which a maximum spanning
-    tree of mutual information (Prim 1957) reaches them from these, or from the column that the others say most about.
-    """
+    """Numbers of the row variables in the order in which they are to be drawn."""
+    # The time since the row before comes first. Columns of levels that mostly stay follow, those that stay most often
+    # first, because what comes after them then keeps to them. The others follow in the order in which a maximum
+    # spanning tree of mutual information (Prim 1957) reaches them from these, or from the column that the others say
+    # most about.
     d = len(columns.rows)
     stays = np.array([stay_share(histories, j) for j in range(d)])
     is_gap = np.array([variable.source == GAP for variable in columns.rows])
@@ -423,13 +422,11 @@ def learn_line_shares(
     seed: int,
     constants: Constants,
 ) -> np.ndarray:
-    """Weights of the line for each column of a row, float64 (d, 3): by least squares over hidden cells.
-
-    They are lower by one standard error, so that few cells or a few large errors do not move the means.
-
-    A fifth of the numbers of some subjects is hidden, and imputed by a model that is learned from others. Both come
-    from a small sample: a larger one takes longer, and changes the weights little.
-    """
+    """Weights of the line for each column of a row, float64 (d, 3): by least squares over hidden cells."""
+    # They are lower by one standard error, so that few cells or a few large errors do not move the means.
+    #
+    # A fifth of the numbers of some subjects is hidden, and imputed by a model that is learned from others. Both come
+    # from a small sample: a larger one takes longer, and changes the weights little.
     numbers = [j for j, v in enumerate(columns.rows) if v.source >= 0 and not v.coding.column.is_categorical]
     kept, judged = split_off(histories, seed, constants)
     found = np.zeros((len(columns.rows), 3))

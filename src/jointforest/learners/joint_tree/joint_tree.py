@@ -88,7 +88,6 @@ class JointTree(base.TableLearner):
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> tree = jf.JointTree(min_samples_leaf=0.05, random_state=0).fit(jf.datasets.load_penguins())
     >>> gentoo = tree.joint_.given(species="Gentoo")
     >>> round(gentoo.mean("flipper_length_mm") / 10), round(gentoo.proba("island")["Biscoe"], 1)
@@ -304,14 +303,10 @@ def _members(schema: Schema, what: str, names: Sequence[str] | None) -> np.ndarr
 class ConditionalRanks(NamedTuple):
     """Targets that are no columns of the table.
 
-    Attributes
-    ----------
-    values : float64 array (n, q)
-        Ranks in (0, 1), evenly spread over the rows that have the neighbour's code; NaN where the column is missing.
-    column : int array (q,)
-        Whose rest it is.
-    judges : bool array (d, q)
-        Whether a split by column j is judged by it.
+    values : float64 array (n, q). Ranks in (0, 1), evenly spread over the rows that have the neighbour's code; NaN
+        where the column is missing.
+    column : int array (q,). Whose rest it is.
+    judges : bool array (d, q). Whether a split by column j is judged by it.
     """
 
     values: np.ndarray
@@ -384,10 +379,8 @@ def _unexplained_share(x: np.ndarray, code: np.ndarray, weight: np.ndarray) -> f
 
 
 def _ranks(x: np.ndarray, code: np.ndarray, weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rank of each x (n,) among the rows with its code, by weight, in (0, 1), ties in random order; NaN where missing.
-
-    So the rest is independent of the neighbour, in its mean and in its spread; the noise test counts on both.
-    """
+    """Rank of each x (n,) among the rows with its code, by weight, in (0, 1), ties at random; NaN where missing."""
+    # So the rest is independent of the neighbour, in its mean and in its spread; the noise test counts on both.
     known = np.flatnonzero(~np.isnan(x) & (weight > 0.0))
     known = known[np.lexsort((rng.random(len(known)), x[known], code[known]))]
     ends = np.cumsum(weight[known])

@@ -411,12 +411,10 @@ def _impurity_of_levels(criterion, total, at, end):
 
 @entry
 def partition(codes, rows, spare, below_rank, goes_left):
-    """Bring the rows of a node that go left before the others, keeping their order; return how many go left.
-
-    codes : int32 array (n,). Ranks or levels of the split column; none is missing.
-    below_rank : int. Largest rank that goes left; -1 if the split is categorical.
-    goes_left : uint8 array (K,). Whether a level goes left.
-    """
+    """Bring the rows of a node that go left before the others, keeping their order; return how many go left."""
+    # codes : int32 array (n,). Ranks or levels of the split column; none is missing.
+    # below_rank : int. Largest rank that goes left; -1 if the split is categorical.
+    # goes_left : uint8 array (K,). Whether a level goes left.
     n_left = 0
     n_right = 0
     for k in range(rows.shape[0]):

@@ -1,7 +1,6 @@
-"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage.
+"""Leaf densities: Watson et al. 2023, Algorithm 2 (FORDE), with atoms, grids and shrinkage."""
 
-Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf, and smoothed.
-"""
+# Every leaf is a product of one distribution per column, estimated on the rows that reach the leaf, and smoothed.
 
 from __future__ import annotations
 
@@ -67,7 +66,7 @@ def leaf_sums(
     values, codes = cells
     n_leaves, d, p = len(start) - 1, len(columns.slot), len(columns.step)
     where = layout(columns)
-    weight = np.ascontiguousarray(weight)  # the kernels are compiled for one layout
+    weight = np.require(weight, requirements=["C", "W"])  # the kernels are compiled for one layout
     missing, atoms = np.zeros((n_leaves, d)), np.zeros((n_leaves, len(columns.atom_value)))
     off_atoms, levels = np.zeros((p, n_leaves, 5)), np.zeros((n_leaves, len(where.narrow)))
     wide = [NONE] * len(where.slots)

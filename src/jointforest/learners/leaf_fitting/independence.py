@@ -1,8 +1,7 @@
-"""Tests of independence of columns of any kinds, each pair on its complete rows.
+"""Tests of independence of columns of any kinds, each pair on its complete rows."""
 
-See docs/concepts/learnspn-leaves.md. All statistics are (n - 1) times a sum of squared correlations between scores of
-the two columns. If a column is permuted, each correlation has mean 0 and variance 1 / (n - 1) exactly.
-"""
+# See docs/concepts/learnspn-leaves.md. All statistics are (n - 1) times a sum of squared correlations between scores of
+# the two columns. If a column is permuted, each correlation has mean 0 and variance 1 / (n - 1) exactly.
 
 from __future__ import annotations
 

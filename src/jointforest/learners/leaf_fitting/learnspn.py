@@ -1,7 +1,6 @@
-"""Leaves that are mixtures of products: learned by LearnSPN, or one product for each class.
+"""Leaves that are mixtures of products: learned by LearnSPN, or one product for each class."""
 
-See docs/concepts/learnspn-leaves.md.
-"""
+# See docs/concepts/learnspn-leaves.md.
 
 from __future__ import annotations
 

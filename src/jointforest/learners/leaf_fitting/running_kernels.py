@@ -1,7 +1,6 @@
-"""Kernels: sums over the rows of leaves that more rows can be added to, twice as precise as float64.
+"""Kernels: sums over the rows of leaves that more rows can be added to, twice as precise as float64."""
 
-A sum is a pair of float64 numbers, so that it does not depend on the order of the rows (Dekker 1971).
-"""
+# A sum is a pair of float64 numbers, so that it does not depend on the order of the rows (Dekker 1971).
 
 import math
 
@@ -37,13 +36,12 @@ def _add_to_pair(pair, value, more):
 
 @entry
 def add_numbers(x, atom, leaf_of, times, scale, atoms, count, ends, total, squares):
-    """Add a numeric column ``x`` (n,), on atoms ``atom`` (n,; -1: none), of rows in leaves (n,) that count ``times``.
-
-    scale : float64 array (2,). Numbers are added up as distances from the first over the second.
-    atoms : int64 array (l, n_atoms), count : int64 array (l, 2). Rows on each atom; rows that are missing, or on none.
-    ends : float64 array (l, 2). Smallest and largest of the numbers on no atom.
-    total, squares : float64 arrays (l, 2). Pairs: their sum, and that of their squares.
-    """
+    """Add a numeric column ``x`` (n,), on atoms ``atom`` (n,; -1: none), of rows in leaves that count ``times``."""
+    # scale : float64 array (2,). Numbers are added up as distances from the first over the second.
+    # atoms : int64 array (l, n_atoms), count : int64 array (l, 2). Rows on each atom; rows that are missing, or on
+    #     none.
+    # ends : float64 array (l, 2). Smallest and largest of the numbers on no atom.
+    # total, squares : float64 arrays (l, 2). Pairs: their sum, and that of their squares.
     for i in range(x.shape[0]):
         leaf = leaf_of[i]
         if math.isnan(x[i]):

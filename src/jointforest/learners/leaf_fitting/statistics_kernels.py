@@ -34,13 +34,12 @@ def rows_by_leaf(leaf_of, n_leaves):
 
 @entry
 def numeric_statistics(x, atom, rows, start, weight, unit, atoms, off_atoms, missing):
-    """Add up, per leaf, a numeric column ``x`` (n,) on atoms ``atom`` (n,; -1: none); row i counts ``weight[i]``.
-
-    unit : float. What deviations are measured in.
-    atoms : float64 array (n_leaves, n_atoms). Receives the weight of the rows on each atom.
-    off_atoms : float64 array (n_leaves, 5). Others: weight, mean, squared deviations in units, smallest, largest.
-    missing : float64 array (n_leaves,). Weight of the missing cells. All three come as zeros.
-    """
+    """Add up, per leaf, a numeric column ``x`` (n,) on atoms ``atom`` (n,; -1: none); row i counts ``weight[i]``."""
+    # unit : float. What deviations are measured in.
+    # atoms : float64 array (n_leaves, n_atoms). Receives the weight of the rows on each atom.
+    # off_atoms : float64 array (n_leaves, 5). Others: weight, mean, squared deviations in units, smallest, largest.
+    # missing : float64 array (n_leaves,). Weight of the missing cells.
+    # All three come as zeros.
     for leaf in range(start.shape[0] - 1):
         n = 0.0
         shift = 0.0

@@ -1,10 +1,9 @@
-"""Score of a candidate's answers about columns of validation rows, each given one other column.
+"""Score of a candidate's answers about columns of validation rows, each given one other column."""
 
-The log-density of rows hardly changes if a little mass lies far away, but the standard deviation of a column does. So
-candidates are also compared by the mean and the standard deviation of a number, given a column on which it depends
-(the score of Dawid and Sebastiani, 1999), and by the log-probability of a level. But for limits to what one row counts,
-both scores are proper: in the mean, the true distribution has the highest one.
-"""
+# The log-density of rows hardly changes if a little mass lies far away, but the standard deviation of a column does. So
+# candidates are also compared by the mean and the standard deviation of a number, given a column on which it depends
+# (the score of Dawid and Sebastiani, 1999), and by the log-probability of a level. But for limits to what one row
+# counts, both scores are proper: in the mean, the true distribution has the highest one.
 
 from __future__ import annotations
 

@@ -113,14 +113,10 @@ def budget_of(given: Any) -> Budget:
 class Candidate(NamedTuple):
     """A learner that is not fitted.
 
-    Attributes
-    ----------
     name : str
     learner : learner
-    seconds_per_row : float
-        Estimate of the time to learn from a row, on two cores of 2020 or later.
-    is_for_draws : bool
-        Whether its draws keep more dependence than its log-density tells.
+    seconds_per_row : float. Estimate of the time to learn from a row, on two cores of 2020 or later.
+    is_for_draws : bool. Whether its draws keep more dependence than its log-density tells.
     """
 
     name: str

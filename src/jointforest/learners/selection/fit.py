@@ -167,7 +167,6 @@ def fit(
 
     Examples
     --------
-    >>> import jointforest as jf
     >>> joint = jf.fit(jf.datasets.load_penguins(), budget="fast", random_state=0)
     >>> joint.given(island="Torgersen").proba("species")["Adelie"] > 0.9
     True

@@ -333,7 +333,7 @@ def _cut_column(
     """A numeric slot cut to a region: masses of atoms (n, A), and pieces with the place of their leaf, ascending."""
     columns, leaves = forest.columns, forest.leaves
     of, number = pieces_of_slot(leaves, slot, leaf)
-    start, run, log_mass = runs_inside(columns, leaves, evidence, leaf[of], slot, number, region)
+    start, run, log_mass = runs_inside(columns, leaves, evidence, leaf[of].astype(np.int64), slot, number, region)
     parts = ColumnParts(np.repeat(np.arange(len(of)), np.diff(start)), run, run, log_mass)
     if within > 0.0:
         runs = slice(evidence.run_start[region], evidence.run_start[region + 1])

@@ -1,8 +1,7 @@
-"""A forest as named arrays, and back: what a model file holds of it, every field checked.
+"""A forest as named arrays, and back: what a model file holds of it, every field checked."""
 
-Kernels do not check bounds. Everything is checked with whole-array operations, in an order in which each check may rely
-on the ones before.
-"""
+# Kernels do not check bounds. Everything is checked with whole-array operations, in an order in which each check may
+# rely on the ones before.
 
 from __future__ import annotations
 

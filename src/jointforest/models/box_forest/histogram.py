@@ -157,7 +157,7 @@ def from_table(
         rows, share = row[first:stop], weight[first:stop]
         out, is_lost = np.zeros(len(bins.hi)), np.zeros(len(rows), bool)
         pieces = tables.in_leaves(j, rows, held.pieces)
-        add_rows_inside(table, rows, share, held.inside, pieces, held.bin_of_piece, out, is_lost)
+        add_rows_inside(table, rows, share, held.inside, pieces, np.ascontiguousarray(held.bin_of_piece), out, is_lost)
         lost = np.flatnonzero(is_lost & (share > 0.0))
         if len(lost):
             out += share[lost] @ mass_in_leaves(forest, evidence.repeat(len(lost)), j, rows[lost], bins)

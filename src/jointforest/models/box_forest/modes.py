@@ -1,7 +1,6 @@
-"""The most probable rows that agree with evidence, and how much better any row could be.
+"""The most probable rows that agree with evidence, and how much better any row could be."""
 
-See docs/concepts/modes.md.
-"""
+# See docs/concepts/modes.md.
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""How well a row of evidence fits each leaf: the kernels behind every query.
+"""How well a row of evidence fits each leaf: the kernels behind every query."""
 
-Columns are the outer loop and a block of leaves the inner one, so that a block's parameters stay in the cache.
-"""
+# Columns are the outer loop and a block of leaves the inner one, so that a block's parameters stay in the cache.
 
 from __future__ import annotations
 

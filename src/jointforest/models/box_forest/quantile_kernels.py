@@ -1,7 +1,6 @@
-"""Kernels of quantiles of one numeric column: a bracketed search on the mixture's CDF.
+"""Kernels of quantiles of one numeric column: a bracketed search on the mixture's CDF."""
 
-The search runs on places u: the value itself where there is no grid, the number of the cell on a grid.
-"""
+# The search runs on places u: the value itself where there is no grid, the number of the cell on a grid.
 
 from __future__ import annotations
 

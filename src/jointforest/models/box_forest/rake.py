@@ -1,7 +1,6 @@
-"""A forest whose one-column marginals are given ones: raking, as conditioning on likelihoods.
+"""A forest whose one-column marginals are given ones: raking, as conditioning on likelihoods."""
 
-See docs/concepts/reshaping.md.
-"""
+# See docs/concepts/reshaping.md.
 
 from __future__ import annotations
 

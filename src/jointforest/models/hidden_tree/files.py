@@ -1,8 +1,7 @@
-"""Hidden trees as named arrays, and back: what a model file holds of them.
+"""Hidden trees as named arrays, and back: what a model file holds of them."""
 
-Tables of all nodes of a tree are one array, node after node; so are the segments of all scales. In the leaves of a
-forest, where states are codes, the codes replace the emissions.
-"""
+# Tables of all nodes of a tree are one array, node after node; so are the segments of all scales. In the leaves of a
+# forest, where states are codes, the codes replace the emissions.
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Hidden trees, and weighted hidden trees over the columns of one schema: a distribution of rows.
+"""Hidden trees, and weighted hidden trees over the columns of one schema: a distribution of rows."""
 
-The columns are joined in a tree. Each node has a hidden state; tables lead from states to states and to codes.
-"""
+# The columns are joined in a tree. Each node has a hidden state; tables lead from states to states and to codes.
 
 from __future__ import annotations
 

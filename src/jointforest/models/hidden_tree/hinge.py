@@ -263,7 +263,7 @@ class RunsAtHinge:
         self.runs = of
         self._none = 3 - len(by_code)
         self._state, self._by_code = state, (np.ones((1, len(state))),) * self._none + tuple(by_code)
-        factor = factors_of_runs(of.code, self._by_code, state)
+        factor = factors_of_runs(of.code, self._by_code, np.require(state, requirements=["C", "W"]))
         self.probability = float(of.weight @ factor)
         self._scale = 1.0 / self.probability if self.probability > 0.0 else 0.0
         self.factor = factor * self._scale

@@ -1,8 +1,7 @@
-"""Evidence as hidden trees see it, and messages up and down a hidden tree, for a batch of rows at once.
+"""Evidence as hidden trees see it, and messages up and down a hidden tree, for a batch of rows at once."""
 
-Upward messages are scaled row by row to a greatest entry of 1, downward ones to a sum of 1. Where evidence is
-impossible, the log scale is -inf and the messages are arbitrary. None stands for all ones.
-"""
+# Upward messages are scaled row by row to a greatest entry of 1, downward ones to a sum of 1. Where evidence is
+# impossible, the log scale is -inf and the messages are arbitrary. None stands for all ones.
 
 from __future__ import annotations
 

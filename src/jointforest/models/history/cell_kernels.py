@@ -1,8 +1,7 @@
-"""Kernels: the distribution of one cell given everything before it, and the density inside codes.
+"""Kernels: the distribution of one cell given everything before it, and the density inside codes."""
 
-A code of a column of changes is a list of segments, as in `data.discretization.discretizer.Scale`. Its place g in the
-lists of `Layout` names it. Values beyond the range of the column have `OUT_OF_RANGE` times their density.
-"""
+# A code of a column of changes is a list of segments, as in `data.discretization.discretizer.Scale`. Its place g in the
+# lists of `Layout` names it. Values beyond the range of the column have `OUT_OF_RANGE` times their density.
 
 from __future__ import annotations
 

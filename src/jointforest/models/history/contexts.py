@@ -1,7 +1,6 @@
-"""Contexts: small whole numbers that summarise what came before a cell; the trees of a history split on them.
+"""Contexts: small whole numbers that summarise what came before a cell; the trees of a history split on them."""
 
-A context has a *kind* and mostly a column. It is a whole number from 0 to 127. Code 0 is a missing cell.
-"""
+# A context has a *kind* and mostly a column. It is a whole number from 0 to 127. Code 0 is a missing cell.
 
 POSITION = 0
 """Number of the row in the history, from 0; see `count_bin`."""

@@ -1,9 +1,8 @@
-"""Kernels: histories of new subjects, drawn side by side so that their shares are close to the probabilities.
+"""Kernels: histories of new subjects, drawn side by side so that their shares are close to the probabilities."""
 
-Every subject has exactly the distribution of the model, but subjects are not independent. At each cell, subjects are
-sorted by the leaf of the first tree that they reach, and drawn systematically in this order. This is array-RQMC
-(L'Ecuyer, Lecot and Tuffin, "A randomized quasi-Monte Carlo simulation method for Markov chains", 2008).
-"""
+# Every subject has exactly the distribution of the model, but subjects are not independent. At each cell, subjects are
+# sorted by the leaf of the first tree that they reach, and drawn systematically in this order. This is array-RQMC
+# (L'Ecuyer, Lecot and Tuffin, "A randomized quasi-Monte Carlo simulation method for Markov chains", 2008).
 
 from __future__ import annotations
 
@@ -208,17 +207,15 @@ def repetition(repeat, stay, is_last, fresh, again):
 
 @entry
 def fill_repeats(code, is_first, is_known, repeat, fresh, again, draws, stay, last, linked, value):
-    """Let cells have the value of the row before, as their codes and the known values on both sides have it.
-
-    code : int64 array (N,). Codes of all cells, 0 for missing ones.
-    repeat : float64 array (K + 1,). Probability of a repetition, by the code.
-    fresh, again : float64 array (N,). Of known cells: density of the value inside its code, and that of a repetition;
-        infinite where it is a mass.
-    draws : float64 array (N,). Uniform numbers.
-    stay, last, linked : arrays (N,). Scratch: probability that a cell has the last known value before it; that value;
-        whether a cell has the value of a known cell after it.
-    value : float64 array (N,). Known values, and draws inside the codes; receives the values.
-    """
+    """Let cells have the value of the row before, as their codes and the known values on both sides have it."""
+    # code : int64 array (N,). Codes of all cells, 0 for missing ones.
+    # repeat : float64 array (K + 1,). Probability of a repetition, by the code.
+    # fresh, again : float64 array (N,). Of known cells: density of the value inside its code, and that of a repetition;
+    #     infinite where it is a mass.
+    # draws : float64 array (N,). Uniform numbers.
+    # stay, last, linked : arrays (N,). Scratch: probability that a cell has the last known value before it; that value;
+    #     whether a cell has the value of a known cell after it.
+    # value : float64 array (N,). Known values, and draws inside the codes; receives the values.
     for t in range(code.shape[0]):
         is_same = not is_first[t] and code[t] > 0 and code[t] == code[t - 1]
         before = math.nan

@@ -1,7 +1,6 @@
-"""A model of histories as JSON and named arrays, and back: what a file holds of it, every field checked.
+"""A model of histories as JSON and named arrays, and back: what a file holds of it, every field checked."""
 
-Kernels do not check bounds: what comes from a file must be as `HistoryColumns` and `Conditionals` promise.
-"""
+# Kernels do not check bounds: what comes from a file must be as `HistoryColumns` and `Conditionals` promise.
 
 from __future__ import annotations
 

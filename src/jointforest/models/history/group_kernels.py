@@ -1,7 +1,6 @@
-"""Kernels: hypotheses in groups, those of each group with one distribution of the current cell.
+"""Kernels: hypotheses in groups, those of each group with one distribution of the current cell."""
 
-Hypotheses are sorted through each tree together: what they share is examined once for all of them.
-"""
+# Hypotheses are sorted through each tree together: what they share is examined once for all of them.
 
 import numpy as np
 

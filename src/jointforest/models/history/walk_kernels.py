@@ -1,9 +1,8 @@
-"""Kernels: histories with unknown cells, row after row, under hypotheses about what the unknown cells hold.
+"""Kernels: histories with unknown cells, row after row, under hypotheses about what the unknown cells hold."""
 
-Every unknown cell splits a hypothesis into one for each code. Sums over at most ``cap`` hypotheses are exact. Of more,
-a stratified draw keeps ``cap``, with weights that leave every sum unbiased. Hypotheses share one past until a row has
-an unknown cell.
-"""
+# Every unknown cell splits a hypothesis into one for each code. Sums over at most ``cap`` hypotheses are exact. Of
+# more, a stratified draw keeps ``cap``, with weights that leave every sum unbiased. Hypotheses share one past until a
+# row has an unknown cell.
 
 import math
 

@@ -1,9 +1,8 @@
-"""Evidence about a table as evidence about its coordinates.
+"""Evidence about a table as evidence about its coordinates."""
 
-A value, or a region, of a sum is a condition on its only unknown part. If two or three parts are unknown, the sum may
-stay beside the row, for distributions that answer such questions. Otherwise the row becomes many, which differ in the
-values of all parts but one: all values, or weighted draws. The choice depends on the row alone.
-"""
+# A value, or a region, of a sum is a condition on its only unknown part. If two or three parts are unknown, the sum may
+# stay beside the row, for distributions that answer such questions. Otherwise the row becomes many, which differ in the
+# values of all parts but one: all values, or weighted draws. The choice depends on the row alone.
 
 from __future__ import annotations
 

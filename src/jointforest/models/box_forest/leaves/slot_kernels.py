@@ -1,8 +1,7 @@
-"""One numeric or categorical slot of one leaf as queries see it: the density with grid and atoms, levels, regions.
+"""One numeric or categorical slot of one leaf as queries see it: the density with grid and atoms, levels, regions."""
 
-Formulas: "Densities of one column in one leaf" in docs/design.md. l is the leaf, s the slot; region -1 means no
-restriction. Regions are of `data.evidence.Evidence`; the mass of a soft one is weighed by its likelihood.
-"""
+# Formulas: "Densities of one column in one leaf" in docs/design.md. l is the leaf, s the slot; region -1 means no
+# restriction. Regions are of `data.evidence.Evidence`; the mass of a soft one is weighed by its likelihood.
 
 from __future__ import annotations
 
