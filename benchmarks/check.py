@@ -3,7 +3,8 @@
 ``--dirty`` is a folder with pairs of ``NAME_dirty.parquet`` and ``NAME_clean.parquet`` of texts (default: ``dirty`` in
 the folder of the tables), ``--tables`` takes some tables. ``--only`` runs one part: ``planted``, ``dirty``,
 ``learned``, ``clean`` (clean tables, and joints of clean rows), ``far`` (numbers far from all others), ``sums``
-(cells that break a sum or an order) or ``made`` (made tables of twelve kinds, clean and with errors of five kinds).
+(cells that break a sum or an order), ``best`` (random values, beside a detector that knows the joint) or ``made`` (made
+tables of twelve kinds, clean and with errors of five kinds).
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ import numpy as np
 import pandas as pd
 from _common import arguments, finish, progress, read
 from _made_tables import ERRORS, MAKERS, plant_errors
+from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import jointforest as jf
+from jointforest.data.frames import encode_ranges
+from jointforest.inference.check.result import RestTree, of_joint
 
 KINDS = ("typing", "shift", "unit", "random", "swap")
 RATES = (0.01, 0.05, 0.1)
@@ -87,6 +91,36 @@ def plant(frame: pd.DataFrame, kind: str, rate: float, rng: np.random.Generator)
     return out, changed
 
 
+def codes_of(seen: pd.DataFrame) -> pd.DataFrame:
+    """Numbers as they are, and levels by the number of their cells; missing cells are the median."""
+    coded = {
+        name: of if pd.api.types.is_numeric_dtype(of) else of.map(of.value_counts()).astype(float)
+        for name, of in seen.items()
+    }
+    return pd.DataFrame({name: of.fillna(of.median()) for name, of in coded.items()})
+
+
+def by_isolation(seen: pd.DataFrame, seed: int) -> np.ndarray:
+    """How much less isolated each row is in an isolation forest if the cell is the median of its column, (n, d)."""
+    X = codes_of(seen).to_numpy()
+    forest = IsolationForest(random_state=seed).fit(X)
+    out, before = np.empty(X.shape), forest.score_samples(X)
+    for k in range(X.shape[1]):
+        Y = X.copy()
+        Y[:, k] = np.median(X[:, k])
+        out[:, k] = forest.score_samples(Y) - before
+    return out
+
+
+def by_histogram(seen: pd.DataFrame) -> np.ndarray:
+    """Minus the log share of each cell's level, or of its bin of ten of equal width, (n, d), as in HBOS."""
+    out = np.empty(seen.shape)
+    for k, (_, of) in enumerate(seen.items()):
+        bins = pd.cut(of, 10, labels=False) if pd.api.types.is_numeric_dtype(of) else of
+        out[:, k] = -np.log(bins.map(bins.value_counts(normalize=True)).fillna(1.0).to_numpy(float))
+    return out
+
+
 def planted(
     name: str, frame: pd.DataFrame, kind: str, rate: float, seed: int, of_clean: bool = False
 ) -> tuple[dict, pd.DataFrame]:
@@ -103,15 +137,70 @@ def planted(
     known = cells["value"].notna().to_numpy()
     wrong, p = changed[at][known], cells["p_wrong"].to_numpy()[known]
     surprise = pd.DataFrame(-joint.attribution(seen), columns=joint.columns).reindex(columns=seen.columns)
-    rank = surprise.rank(pct=True).fillna(0.0).to_numpy()[at][known]
+    others = {
+        "attribution": surprise.rank(pct=True).fillna(0.0).to_numpy(),
+        "isolation forest": by_isolation(seen, seed),
+        "histograms": by_histogram(seen),
+    }
     line = {"table": name, "kind": kind, "rate": rate, "wrong cells": int(wrong.sum())}
     line |= scores(p > 0.5, wrong, int(wrong.sum()))
     if wrong.any():
-        line |= {"AUC": roc_auc_score(wrong, p), "AUC, attribution": roc_auc_score(wrong, rank)}
-        line |= {"average precision": average_precision_score(wrong, p)}
-        line |= {"average precision, attribution": average_precision_score(wrong, rank)}
+        for name_of, score in {"": p, **{f", {other}": x[at][known] for other, x in others.items()}}.items():
+            line |= {f"AUC{name_of}": roc_auc_score(wrong, score)}
+            line |= {f"average precision{name_of}": average_precision_score(wrong, score)}
     line |= {"above 0.5": float((p > 0.5).mean())}
     return line, pd.DataFrame({"p": p, "wrong": wrong})
+
+
+def known_posterior(joint: jf.Joint, seen: pd.DataFrame, rate: float) -> np.ndarray:
+    """p(cell is wrong), (n, d), if rows come from a joint of hidden trees, and a share of cells is drawn anew from the
+    marginal distribution of their column; NaN in missing cells. All other cells may be wrong, too."""
+    schema, trees = joint.distribution.schema, of_joint(joint.distribution)
+    assert isinstance(trees, RestTree)
+    X = encode_ranges(schema, seen)[0]
+    item, tables = np.full(X.shape, -1), []
+    code, measure, drawn = np.zeros(X.shape, int), np.ones(X.shape), np.full(X.shape, np.nan)
+    for j, marginal in enumerate(trees.marginals):
+        known = ~np.isnan(X[:, j])
+        values, item[known, j] = np.unique(X[known, j], return_inverse=True)
+        of, p = trees.coder(j)(values)
+        table = np.ones((len(values) + 1, len(marginal)))
+        table[:-1] = rate * (marginal[of] * p)[:, None]
+        table[np.arange(len(values)), of] += (1.0 - rate) * p
+        tables.append(table)
+        places = item[known, j]
+        code[known, j], measure[known, j], drawn[known, j] = of[places], p[places], (marginal[of] * p)[places]
+    right = measure * trees.ask(item, tables, lambda rows, j, p: np.take_along_axis(p, code[rows, j, None], axis=1))
+    has_mass = [of.is_categorical or of.step > 0.0 or len(of.atoms) > 0 for of in schema.columns]
+    wrong = rate * drawn * (1.0 - right * has_mass)  # a cell that gets its own value again is right
+    p_wrong = pd.DataFrame(wrong / ((1.0 - rate) * right + rate * drawn), columns=list(schema.names))
+    return p_wrong[seen.columns].to_numpy()
+
+
+def best(data: Path, seed: int) -> list[dict]:
+    """Random values in rows of Adult: the check beside the posterior of a joint of other rows with the true rate. Rows
+    that this joint has drawn itself have no better detector."""
+    adult = read(data, "adult_train")
+    rows = adult.sample(2_000, random_state=0)
+    known = jf.HiddenTreeForest(rules="off", random_state=seed + 1).fit(adult.drop(rows.index)).joint_
+    tables = {"adult": rows.reset_index(drop=True), "drawn": known.sample(2_000, random_state=seed)[list(adult)]}
+    lines = []
+    for name, frame in tables.items():
+        for rate in RATES:
+            progress(f"best, {name}, {rate}")
+            seen, changed = plant(frame, "random", rate, np.random.default_rng([seed, 6, round(1000 * rate)]))
+            cells = jf.HiddenTreeForest(rules="off", random_state=seed).fit(seen).joint_.check(seen).cells
+            ours = np.full(seen.shape, np.nan)
+            ours[cells["row"], seen.columns.get_indexer(cells["column"])] = cells["p_wrong"]
+            for detector, p_all in (("joint and rate known", known_posterior(known, seen, rate)), ("check", ours)):
+                is_known = seen.notna().to_numpy()
+                p, wrong = p_all[is_known], changed[is_known]
+                hits = np.cumsum(wrong[np.argsort(-p, kind="stable")])
+                sure = np.flatnonzero(hits >= 0.8 * np.arange(1, len(hits) + 1))
+                line = {"table": name, "rate": rate, "detector": detector, "wrong cells": int(wrong.sum())}
+                line |= scores(p > 0.5, wrong, int(wrong.sum()))
+                lines.append(line | {"recall at precision 0.8": hits[sure[-1]] / wrong.sum() if len(sure) else 0.0})
+    return lines
 
 
 def heavy(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -287,7 +376,7 @@ def calibration(all_cells: pd.DataFrame) -> list[dict]:
 
 
 def main() -> None:
-    parts = ("dirty", "planted", "learned", "clean", "far", "sums", "made")
+    parts = ("dirty", "planted", "learned", "clean", "far", "sums", "best", "made")
     options = arguments(__doc__, dirty={"type": Path}, tables={"nargs": "*"}, only={"choices": parts})
     warnings.simplefilter("ignore")
     folder = options.dirty or options.data / "dirty"
@@ -302,11 +391,13 @@ def main() -> None:
         found["Numbers far from all others: p_wrong"] = far(options.seed)
     if options.only in (None, "sums"):
         found["Cells that break a sum or an order"] = sums(options.seed)
+    if options.only in (None, "best"):
+        found["Random values beside a detector that knows the joint"] = best(options.data, options.seed)
     if options.only in (None, "made"):
         found |= made(options.seed, options.quick)
     if options.only in (None, "clean"):
         found["Clean tables"] = clean(options.data, options.seed, options.quick)
-    if options.only not in ("dirty", "far", "sums", "made"):
+    if options.only not in ("dirty", "far", "sums", "best", "made"):
         tables = {"penguins": jf.datasets.load_penguins(), "insurance": read(options.data, "insurance")}
         if not options.quick:
             tables["adult"] = read(options.data, "adult_train").sample(2_000, random_state=0)

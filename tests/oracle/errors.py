@@ -73,14 +73,48 @@ def swapped(gains: list[float], n_rows: int, is_learned: bool, same: int = 0) ->
     n, mean = len(denser) - genuine / factor, 2.0
     if n <= 0.0 or n < 3.0 * math.sqrt(near) or len(denser) > 0.15 * n_rows:
         return [0.0] * len(gains)
+    small = 1.0 + 0.5 * same + sum(-1.0 <= g < 0.0 for g in gains)
+    fall = math.log(1.0 + sum(-2.0 <= g < -1.0 for g in gains)) - math.log(small)
+    start, steepness = min(genuine, small * math.exp(-0.5 * fall)), max(factor, fall)
     p_of: dict[float, float] = {}
     for _ in range(30):
         for g in denser:
             other = n / mean * math.exp(-g / mean)
-            p_of[g] = other / (other + genuine * math.exp(-factor * g))
+            p_of[g] = other / (other + start * math.exp(-steepness * g))
         n = sum(p_of[g] for g in denser)
         mean = max(sum(p_of[g] * g for g in denser) / n, 1.5)
     return [p_of.get(g, 0.0) for g in gains]
+
+
+def p_random(relations: list[tuple[dict[str, tuple[int, float]], str, str]]) -> tuple[float, float]:
+    """p(values at random made the exceptions of all relations), and the share of the expected rows that they have.
+
+    A relation has, for each forbidden combination, its rows and those that independent columns would have; and the
+    names of its two columns.
+    """
+    shares = [
+        (sum(k for k, _ in cells.values()) + 0.5) / sum(e for _, e in cells.values()) for cells, _, _ in relations
+    ]
+    near = [relation for relation, share in zip(relations, shares, strict=True) if share <= 2.0 * min(shares)]
+    near.sort(key=lambda relation: -sum(e for _, e in relation[0].values()))
+    rows = [sum(k for k, _ in cells.values()) for cells, _, _ in near]
+    expected = [sum(e for _, e in cells.values()) for cells, _, _ in near]
+    share = (sum(rows) + 0.5) / sum(expected)
+    log_odds, seen = -3.0, set[str]()
+    for (cells, a, b), k, e in zip(near, rows, expected, strict=True):
+        if k == 0 or {a, b} <= seen:
+            continue
+        ratio = 0.0
+        for number, one in cells.values():
+            mean = one * (k + 0.5) / e
+            poisson = number * math.log(mean) - mean - math.log(math.factorial(number))
+            ratio += poisson - (number * math.log(mean) - (number + 1) * math.log(1.0 + mean))
+        log_odds += min(ratio, 3.0)
+        if seen:  # the integral of a Poisson probability over the log of its mean is 1 / k
+            same = k * math.log(share * e) - share * e - math.log(math.factorial(k))
+            log_odds += same + math.log(k) + math.log(math.log(2.0 * e))
+        seen |= {a, b}
+    return 1.0 / (1.0 + math.exp(-log_odds)), share
 
 
 def broken(
@@ -112,12 +146,18 @@ def broken(
         return [(0.0, 0.0)] * n
     found = [(x, y) in exceptions for x, y in zip(a, b, strict=True)]
     share = (sum(found) + 0.5) / forbidden
+    cells = {
+        f"{x} {y}": (sum(u == x and v == y for u, v in zip(a, b, strict=True)), a.count(x) * b.count(y) / n)
+        for x, y in exceptions
+    }
+    by_random, of_random = p_random([(cells, "a", "b")])
+    p_exception = max(1.0 / (1.0 + (share / 0.02) ** 2), by_random * min(of_random / share, 1.0))
     out = []
     for x, y, is_one, (p_a, p_b) in zip(a, b, found, alone, strict=True):
         of_y = [number[u, y] for u in sorted(set(a))]
         of_x = [number[x, v] for v in sorted(set(b))]
         score = max(of_y) / rows(None, y) / max(1.0 - p_a, 1e-6), max(of_x) / rows(x, None) / max(1.0 - p_b, 1e-6)
-        p = is_one / (1.0 + (share / 0.02) ** 2)
+        p = is_one * p_exception
         out.append((p * score[0] / sum(score), p * score[1] / sum(score)))
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from jointforest.inference.check import result
 from jointforest.inference.check.check import vote
 from jointforest.inference.check.columns import FACTORS
 from jointforest.inference.check.partners import Counts
+from jointforest.inference.check.relations import _of_random_values
 from jointforest.inference.check.result import RestTree, of_joint
 from jointforest.inference.check.swaps import _p_swapped, _rows_of_same
 from jointforest.inference.check.texts import Slips
 
-from ...oracle.errors import broken, edits, expected_beyond, swapped, truths, wrong_by_rule
+from ...oracle.errors import broken, edits, expected_beyond, p_random, swapped, truths, wrong_by_rule
 
 LEARNER = {"rules": "off", "random_state": 0}
 
@@ -274,6 +275,15 @@ def test_levels_that_the_joint_has_not_learned(clean: pd.DataFrame) -> None:
     cells = joint.check(frame).cells
     assert cell(cells, 0, "city")["best"] == clean.loc[0, "city"]
     assert cell(cells, 1, "city")["p_wrong"] > 0.5
+
+
+def test_letters_typed_at_one_place_are_likelier_than_at_two() -> None:
+    slips = Slips(["southwest", "souxxhwest", "sxuthxest"], 3)
+    log_p = slips.log_probability({}, np.full(4, 0.25), 0.2)
+    one, two = (log_p[(slips.seen == k) & (slips.truth == 0)][0] for k in (1, 2))
+    # One letter replaced by two needs one place of ten; two replaced letters need two places of nine.
+    assert one == pytest.approx(np.log(0.8 * 0.1 * 0.25 / 10.0) - 8.0)
+    assert two == pytest.approx(np.log(0.8 * 0.1 * (0.25 / 9.0) ** 2) - 8.0)
 
 
 def test_spellings_of_one_level(clean: pd.DataFrame) -> None:
@@ -703,6 +713,50 @@ def test_cells_that_break_a_relation_are_those_of_a_plain_count(columns: list[st
     np.testing.assert_allclose(model.broken.p, expected, rtol=1e-9)
 
 
+def random_values(rate: float, n: int = 2_000) -> tuple[pd.DataFrame, np.ndarray]:
+    """Three columns that name one of six places, one that names its half, and values at random in each; which rows."""
+    rng = np.random.default_rng(3)
+    place = rng.integers(0, 6, n)
+    frame = pd.DataFrame({name: [f"{name}{k}" for k in place] for name in ("city", "zip", "area")})
+    frame["half"] = np.where(place < 3, "north", "south")
+    frame["age"] = rng.integers(18, 80, n)
+    clean = frame.copy()
+    for name in ("city", "zip", "area", "half"):
+        rows = rng.random(n) < rate
+        frame.loc[rows, name] = rng.permutation(clean.loc[:, name].to_numpy())[rows]
+    return frame, (frame != clean).to_numpy()
+
+
+def test_values_at_random_are_told_from_exceptions_by_equal_shares_in_all_relations() -> None:
+    frame, changed = random_values(0.05)
+    joint = jf.HiddenTreeForest(n_states=12, **LEARNER).fit(frame).joint_
+    check = joint.check(frame)
+    cells = check.cells
+    wrong = changed[cells["row"], frame.columns.get_indexer(cells["column"])]
+    likely = (cells["p_wrong"] > 0.5).to_numpy()
+    assert wrong[likely].mean() > 0.9
+    assert likely[wrong].mean() > 0.8
+
+    relations = check._model.relations  # type: ignore[union-attr]
+    found = [one for a, b in combinations(range(4), 2) if (one := relations._exceptions(a, b)) is not None]
+    tables = []
+    for a, b in combinations(frame.columns[:4], 2):
+        counts = pd.crosstab(frame[a], frame[b])
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.to_numpy().sum()
+        few = counts.to_numpy() < 0.35 * expected
+        here = zip(np.argwhere(few).tolist(), counts.to_numpy()[few].tolist(), expected[few].tolist(), strict=True)
+        tables.append(({str(at): (k, e) for at, k, e in here}, a, b))
+    assert _of_random_values(found) == pytest.approx(p_random(tables))
+
+
+def test_exceptions_of_one_relation_among_others_without_any_are_no_values_at_random() -> None:
+    frame, _ = random_values(0.0)
+    rng = np.random.default_rng(4)
+    frame["grade"] = np.where(rng.random(len(frame)) < 0.9, frame["half"], rng.permutation(frame["half"]))
+    check = jf.HiddenTreeForest(n_states=12, **LEARNER).fit(frame).joint_.check(frame)
+    assert (check.cells["p_wrong"] > 0.5).mean() < 0.002
+
+
 def test_relations_count_each_row_of_near_bins_once() -> None:
     frame = pay()[["grade", "salary"]]
     rows = np.flatnonzero(frame["grade"] == "G1")[:4]
@@ -905,6 +959,20 @@ def test_a_number_that_nearly_determines_a_level_is_no_function(seed: int) -> No
     check = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame)
     assert not check._model.partners[0].is_function(0.05)
     assert not (check.cells[check.cells["column"] == "room"]["p_wrong"] > 0.5).any()
+
+
+@pytest.mark.parametrize("is_genuine", [False, True])
+def test_wrong_numbers_that_occur_several_times_are_no_values_of_the_column(is_genuine: bool) -> None:
+    rng = np.random.default_rng(5)
+    years, paid = rng.choice([9, 10, 13, 14], 1_000, p=[0.5, 0.2, 0.2, 0.1]), rng.lognormal(6, 0.2, 1_000).round(2)
+    wrong = rng.random((2, len(years))) < 0.05
+    # Errors of other columns show that digits are shifted. Or 900 is a usual value of its own.
+    years[wrong[0]] = 900 if is_genuine else years[wrong[0]] * 100
+    paid[wrong[1]] *= 1.0 if is_genuine else 100.0
+    frame = pd.DataFrame({"years": years, "paid": paid.round(2)})
+    cells = jf.HiddenTreeForest(**LEARNER).fit(frame).joint_.check(frame).cells
+    likely = cells[(cells["p_wrong"] > 0.5) & (cells["column"] == "years")]
+    assert set(likely["row"]) == (set() if is_genuine else set(np.flatnonzero(wrong[0]).tolist()))
 
 
 def test_small_numbers_are_not_shifted_digits() -> None:

@@ -399,7 +399,7 @@ class ErrorModel:
     def _learn_letters(self) -> None:
         """Learn the letters of typing errors and those of right texts, from the current posteriors."""
         typed: Counter[str] = Counter()
-        ways, edits, errors = np.ones(len(WAYS)), 2.5, 2.0
+        ways, edits, errors = np.full(len(WAYS), 5.0), 12.5, 10.0
         for column, found in zip(self.columns, self.posterior, strict=True):
             column.learn_texts(1.0 - found.p_wrong)
             slips = column.slips
@@ -520,9 +520,9 @@ class ErrorModel:
             if is_function and steps:  # the last prediction, if the partner is wrong: as often as the column itself
                 weight = np.append(weight[:-1] / weight[:-1].sum(), e * self.share[j][-2])
             # This needs the weights of the previous round, so the first round takes every value as genuine.
-            if column.is_levels and has_weights and steps and k % 6 == 0:
+            if column.has_mass and has_weights and steps and k % 6 == 0:
                 wrong = (weight @ F[1:]).T * (max(e, pooled) * self.share[j][column.errors])
-                self._is_value[j] = self._values(column, u, weight @ right, wrong)
+                self._is_value[j] = column.genuine * self._values(column, u, weight @ right, wrong)
             if k % 6 == 0:
                 F[0] = right * self._is_value[j][u]
             scale = np.append(1.0 - e, e * self.share[j][column.errors])
@@ -622,13 +622,17 @@ class ErrorModel:
         """p(value is genuine), (V,), and not the same error that occurs several times. ``right`` and ``wrong`` are the
         probabilities of each cell without and with each error; ``u`` has the value of each cell."""
         # Two explanations of the c rows of a value are compared. A genuine value needs one new text, with the
-        # probability of its letters, and then each row is right. Otherwise each row needs an error of its own. Errors
-        # at random are left out, because they only repeat genuine values.
+        # probability of its letters, and then each row is right. New numbers are as frequent as those of one cell.
+        # Otherwise each row needs an error of its own. Errors at random are left out, because they only repeat genuine
+        # values.
         log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, _AT_RANDOM], _SMALLEST))
         gain = np.log(np.maximum(right, _SMALLEST)) - log_error
         c = np.maximum(column.count, 1.0)
         mean_gain, mean_error = (np.bincount(u, x, column.n_seen) / c for x in (gain, log_error))
-        odds = (c - 1.0) * mean_gain + np.log(_FIRST) + column.log_new - mean_error
+        new, first = column.log_new, _FIRST
+        if not column.is_levels:
+            new, first = column.log_beside, max(first, float((column.count == 1.0).sum() / column.count.sum()))
+        odds = (c - 1.0) * mean_gain + np.log(first) + new - mean_error
         out = np.ones(len(column.values))
         out[: column.n_seen] = np.where(column.count > 1.0, 1.0 / (1.0 + np.exp(-np.clip(odds, -50.0, 50.0))), 1.0)
         return out

@@ -59,6 +59,7 @@ class CheckedColumn:
     errors : int array. The errors that occur: those of ``place`` and the last two.
     log_error : float array (n_seen, C). log p(value in the cell | truth, error).
     log_random, log_any : float arrays (n_seen,). The same for the last two errors, a random value and any value.
+    log_beside : float array (n_seen,). In columns of numbers, log p(value), by the cells with other values alone.
     log_new : float array (n_seen,). log p(value | no other row has it); -inf for numbers, because the joint itself
         allows new numbers.
     number : float array (V,). Each value as the schema encodes it; NaN if it cannot.
@@ -295,6 +296,9 @@ class CheckedColumn:
             widths = 0.1 ** np.arange(_DECIMALS + 1)
             unit = (0.5 * self._of_decimals + 0.5 * widths / (_DECIMALS + 1))[_decimals(number)]
         self.log_any = np.log(unit / (np.pi * width * (1.0 + ((number - 0.5 * (low + high)) / width) ** 2)))
+        self.log_beside = self.log_any
+        if column.step > 0.0:
+            self.log_beside = np.log(np.maximum(self._share[:U] * self._beside, np.exp(self.log_any)))
 
     def _numbers(self, number: np.ndarray) -> np.ndarray:
         """The known cells; ``number`` starts with the distinct values."""

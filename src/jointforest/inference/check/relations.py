@@ -3,7 +3,9 @@
 Rows of a country have a few of all languages, and rows of low salaries have no high grade. Such a relation forbids
 combinations, which would be frequent if the columns were independent. A joint that has learned a few rows with a
 forbidden combination takes it for a rare one, and so do counts. The relation as a whole tells errors from rare
-combinations: if the exceptions in all of its forbidden combinations are few, its exceptions are probably errors.
+combinations: if the exceptions in all of its forbidden combinations are few, its exceptions are probably errors. They
+are errors, too, if values at random explain them. Then all forbidden combinations have the same share of the rows that
+independent columns would have, in one relation as in the others.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from .columns import CheckedColumn
 
@@ -25,6 +28,9 @@ _FEWER = 0.35  # most rows of an exception, as a share of the expected ones
 _FORBIDDEN = 0.1  # least share of the rows of independent columns that a relation forbids
 _TOLERATED = 0.02  # with this share of exceptions among forbidden rows, they are as often genuine as wrong
 _PSEUDO = 0.5  # pseudo-exceptions of each relation
+_ALIKE = 2.0  # relations with up to as many times the smallest share show how many values are random in all columns
+_RARELY = 3.0  # log of the prior odds that exceptions are not such values
+_MOST_EVEN = 3.0  # most evidence for them from one relation alone, because some columns are nearly equal to others
 
 
 class Relation(NamedTuple):
@@ -44,6 +50,30 @@ class Relation(NamedTuple):
     of_a: np.ndarray
     of_b: np.ndarray
     p: np.ndarray
+
+
+class _Exceptions(NamedTuple):
+    """What `Relations` finds about columns a and b; arrays as those of `Relation`.
+
+    is_exception : bool array (A + 1, B + 1). Which combinations are forbidden but have rows.
+    number, expected : float. Rows with forbidden combinations, and those that independent columns would have.
+    evenness : float. Log-likelihood ratio of equal shares of the expected rows in all forbidden combinations, against
+        shares that are spread exponentially.
+    """
+
+    a: int
+    b: int
+    rows: np.ndarray
+    of: list[np.ndarray]
+    is_exception: np.ndarray
+    number: float
+    expected: float
+    evenness: float
+
+    @property
+    def share(self) -> float:
+        """Rows of forbidden combinations over the expected ones."""
+        return (self.number + _PSEUDO) / self.expected
 
 
 class Broken(NamedTuple):
@@ -75,16 +105,19 @@ class Relations:
         for a in range(len(columns)):
             for b in range(a + 1, len(columns)):
                 if self.cuts[a] is None or self.cuts[b] is None:  # the joint predicts a number from other numbers
-                    rows, of, is_exception, share = self._relation(a, b)
-                    self.rate[[a, b]] = np.minimum(self.rate[[a, b]], share)
-                    if share < 1.0 and is_exception.any():
-                        found.append((a, b, rows, of, is_exception, share))
+                    one = self._exceptions(a, b)
+                    if one is not None and one.share < 1.0:
+                        self.rate[[a, b]] = np.minimum(self.rate[[a, b]], one.share)
+                        found.append(one)
         self.found = []
-        for a, b, rows, of, is_exception, share in found:
+        p_random, of_random = _of_random_values(found)
+        for one in found:
             # Random values in both columns make exceptions. What they cannot explain is genuine.
-            explained = min((self.rate[a] + self.rate[b]) / share, 1.0)
-            p = np.where(is_exception, explained / (1.0 + (share / _TOLERATED) ** 2), 0.0)
-            self.found.append(Relation(a, b, rows, of[0], of[1], p))
+            explained = min((self.rate[one.a] + self.rate[one.b]) / one.share, 1.0)
+            p = max(explained / (1.0 + (one.share / _TOLERATED) ** 2), p_random * min(of_random / one.share, 1.0))
+            if one.is_exception.any():
+                p_of = np.where(one.is_exception, p, 0.0)
+                self.found.append(Relation(one.a, one.b, one.rows, one.of[0], one.of[1], p_of))
 
     def codes(self, j: int, item: np.ndarray) -> np.ndarray:
         """Codes of values of column j, (n,); ``item`` has their indices in `CheckedColumn.values`."""
@@ -101,9 +134,8 @@ class Relations:
         near = np.flatnonzero(np.abs(code - self.codes(j, np.array([item]))) <= _BESIDE)
         return int(near[0]), int(near[-1])
 
-    def _relation(self, a: int, b: int) -> tuple[np.ndarray, list[np.ndarray], np.ndarray, float]:
-        """Rows of each combination; rows of the values of each column; which combinations are forbidden but have rows;
-        and the rows of all forbidden combinations over the expected ones (1 if the columns have no relation)."""
+    def _exceptions(self, a: int, b: int) -> _Exceptions | None:
+        """The exceptions of the relation of two columns; None if they have none."""
         shape = tuple(int(self.code[:, j].max(initial=-1)) + 2 for j in (a, b))
         known = (self.code[:, a] >= 0) & (self.code[:, b] >= 0)
         at = self.code[known, a] * shape[1] + self.code[known, b]
@@ -117,9 +149,13 @@ class Relations:
         shares = rows / np.maximum(of[0][:, None], 1.0), rows / np.maximum(of[1], 1.0)
         is_few = (np.minimum(*shares) <= _FEW) & (np.maximum(*shares) <= _RARE)
         is_forbidden = (expected >= _EXPECTED) & is_few & (rows <= _FEWER * expected)
-        forbidden = float(expected_own[is_forbidden].sum())
-        share = (float(own[is_forbidden].sum()) + _PSEUDO) / forbidden if forbidden >= _FORBIDDEN * n else 1.0
-        return rows, of, is_forbidden & (rows > 0.0), min(share, 1.0)
+        k, mean = own[is_forbidden], expected_own[is_forbidden]
+        number, forbidden = float(k.sum()), float(mean.sum())
+        if forbidden < _FORBIDDEN * n:
+            return None
+        mean = mean * (number + _PSEUDO) / forbidden
+        evenness = float((k * np.log1p(mean) - mean - gammaln(k + 1.0) + np.log1p(mean)).sum())
+        return _Exceptions(a, b, rows, of, is_forbidden & (rows > 0.0), number, forbidden, evenness)
 
     def broken(self, code: np.ndarray, is_right: np.ndarray, p_wrong: np.ndarray) -> Broken:
         """The relations that rows break. ``code`` (n, d) has their codes, ``is_right`` (d,) the columns whose cells
@@ -151,6 +187,26 @@ class Relations:
                 is_more = mine > p[rows, j]
                 p[rows[is_more], j], which[rows[is_more], j] = mine[is_more], k
         return Broken(p, which)
+
+
+def _of_random_values(found: Sequence[_Exceptions]) -> tuple[float, float]:
+    """The probability that values at random made the exceptions in all relations, and the share that they have."""
+    # The relations of smallest share are compared: others may have genuine exceptions, too. Genuine ones alone would
+    # have shares of any size between a pseudo-exception and 1. A relation counts if one of its columns is in none
+    # before it, because columns that are functions of each other have the same exceptions.
+    least = min((one.share for one in found), default=1.0)
+    alike = sorted((one for one in found if one.share <= _ALIKE * least), key=lambda one: -one.expected)
+    share = (sum(one.number for one in alike) + _PSEUDO) / max(sum(one.expected for one in alike), 1.0)
+    evidence, seen = -_RARELY, set[int]()
+    for one in alike:
+        if not {one.a, one.b} <= seen and one.number > 0.0:
+            mean, k = share * one.expected, one.number
+            evidence += min(one.evenness, _MOST_EVEN)
+            if seen:
+                any_share = -np.log(k * np.log(one.expected / _PSEUDO))
+                evidence += float(k * np.log(mean) - mean - gammaln(k + 1.0) - any_share)
+            seen |= {one.a, one.b}
+    return float(1.0 / (1.0 + np.exp(-evidence))), share
 
 
 def _cuts(column: CheckedColumn) -> np.ndarray | None:

@@ -136,8 +136,9 @@ def _p_swapped(gain: np.ndarray, n_rows: int, n_same: int, is_learned: bool) -> 
     rows the cells are the same."""
     # If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
     # learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain
-    # above 0 is needed: it falls as exp(-gain), from its value near 0, where rows with the same cells are too. The
-    # excess rows form a second group, the swapped ones. Their gains are taken to be exponential.
+    # above 0 is needed: it falls as exp(-gain), from its value near 0, where rows with the same cells are too. If there
+    # are fewer losses near 0 than greater ones, it falls as much from losses to gains. The excess rows form a second
+    # group, the swapped ones. Their gains are taken to be exponential.
     gain, p = np.clip(gain, -_MOST, _MOST), np.zeros(len(gain))
     if not is_learned:
         share = _START
@@ -151,9 +152,13 @@ def _p_swapped(gain: np.ndarray, n_rows: int, n_same: int, is_learned: bool) -> 
     n, mean, q = len(of) - genuine / factor, 2.0, np.zeros(len(of))
     if n <= 0.0 or n < _CLEAR * np.sqrt(near) or len(of) > _EXCHANGEABLE * n_rows:
         return p
+    few, more = (np.count_nonzero((gain < a) & (gain >= a - _NEAR)) + 1.0 for a in (0.0, -_NEAR))
+    few += 0.5 * n_same
+    genuine = min(genuine, few * np.sqrt(few / more))
+    falling = genuine * np.exp(-max(factor, np.log(more / few)) * of)
     for _ in range(_ROUNDS):
         swapped = n / mean * np.exp(-of / mean)
-        q = swapped / (swapped + genuine * np.exp(-factor * of))
+        q = swapped / (swapped + falling)
         n = q.sum()
         mean = max(float(q @ of / n), _LEAST_MEAN)
     p[denser] = q

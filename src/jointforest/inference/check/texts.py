@@ -49,19 +49,28 @@ class Slips:
         for p in np.flatnonzero(everywhere[near]).tolist():
             self.letters[p] = Counter(set(self.letters[p]))
             self.length[p] = len(counts[pairs[p][1]])  # any distinct letter may be the replaced one
+        self._spots = np.where([_is_one_place(texts[s], texts[t]) for s, t in pairs], 1, self.edits)
         crossed = np.array([not extra for extra in self.letters], bool)
         self.way = np.where(longer > 0, 1, np.where(longer < 0, 2, np.where(crossed, 3, 0)))
 
     def log_probability(self, letter: Mapping[str, float], way: np.ndarray, further: float) -> np.ndarray:
         """log p(seen text | true text, a typing error), (P,). ``letter`` contains the log-probabilities of wrong
         letters, and ``way`` the probabilities of `WAYS`. After each edit there is another one with probability
-        ``further``."""
+        ``further``, half of them at the same place."""
         least = min(letter.values(), default=-4.0)
         typed = [sum(n * letter.get(c, least) for c, n in extra.items()) for extra in self.letters]
         places = np.maximum(self.length + np.array([0, 1, 0, -1])[self.way], 1)
         each = np.log(way)[self.way] - np.log(places)
-        more = np.log1p(-further) + (self.edits - 1) * np.log(further)
-        return np.asarray(more + self.edits * each + np.array(typed))
+        more = np.log1p(-further) + (self.edits - 1) * np.log(0.5 * further)  # at the same place, or elsewhere
+        return np.asarray(more + self._spots * each + np.array(typed))
+
+
+def _is_one_place(a: str, b: str) -> bool:
+    """Whether two texts are equal but for at most one letter of the shorter one, and letters in its place."""
+    least = min(len(a), len(b))
+    first = next((k for k in range(least) if a[k] != b[k]), least)
+    last = next((k for k in range(least - first) if a[-1 - k] != b[-1 - k]), least - first)
+    return first + last >= least - 1
 
 
 def plain_form(text: str) -> str:
