@@ -31,6 +31,7 @@ def choose_settings(
     settings: LearnSettings | None = None,
     free: Iterable[str] = ("start", "normal", "transition"),
     seed: int = 0,
+    fewest_states: int = 1,
 ) -> LearnSettings:
     """Settings with those parts replaced that are free, by validation log-likelihood, one after another.
 
@@ -42,6 +43,7 @@ def choose_settings(
     settings : LearnSettings, optional. What is not free, and the most states.
     free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "few_normal", "transition"}. What
         is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with smooth codes.
+    fewest_states : int. Fewest states that are tried, where any others may be.
     Raises ValueError for a name in ``free`` that no setting has.
 
     >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 100, axis=0), np.array([2, 2]), np.array([False, False]))
@@ -92,7 +94,7 @@ def choose_settings(
             starts = [best._replace(start=option["start"]) for option in _OPTIONS["start"]]
             best = max(starts, key=lambda trial: score(trial._replace(n_states=few)))
             free.discard("start")
-        best, values = _climb(best, len(rows), held_out, some.weight)
+        best, values = _climb(best, len(rows), held_out, some.weight, fewest_states)
         top = mean_of(values, some.weight)
     if not any(np.count_nonzero(is_light(column, best.smoothing)) > 1 for column in code_columns(some)):
         free -= {"near", "normal", "few_normal"}
@@ -175,14 +177,19 @@ def _with(settings: LearnSettings, option: dict[str, Any]) -> LearnSettings:
 
 
 def _climb(
-    settings: LearnSettings, n: int, held_out: Callable[[LearnSettings], np.ndarray], weight: np.ndarray | None
+    settings: LearnSettings,
+    n: int,
+    held_out: Callable[[LearnSettings], np.ndarray],
+    weight: np.ndarray | None,
+    fewest: int,
 ) -> tuple[LearnSettings, np.ndarray]:
     """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
     # Any gain counts: states chosen by gains above their standard error were too few (see the experiment on the
     # population). Also the log-probabilities of the rows that the best trial held out.
     best, top, worse = settings, None, 0
-    for n_states in [*(h for h in FIXED.states_tried if h < settings.n_states), settings.n_states]:
-        if n_states > FIXED.states_tried[0] and n_states * FIXED.rows_a_state > n:
+    tried = [*(h for h in FIXED.states_tried if fewest <= h < settings.n_states), settings.n_states]
+    for n_states in tried:
+        if n_states > tried[0] and n_states * FIXED.rows_a_state > n:
             break
         trial = settings._replace(n_states=n_states)
         now = held_out(trial)
@@ -209,7 +216,7 @@ def settings_for_likelihood(
         return learn_trees(table, trial._replace(full=0, perturb=0.0), seed).held_out
 
     if is_free[0]:
-        settings, _ = _climb(settings, len(table.codes), held_out, table.weight)
+        settings, _ = _climb(settings, len(table.codes), held_out, table.weight, 1)
     elif _is_quick(settings):
         return settings
     settings = settings._replace(dropout=FIXED.dropout)

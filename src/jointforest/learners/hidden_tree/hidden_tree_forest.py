@@ -362,7 +362,8 @@ class HiddenTreeForest(TableScores):
             are_free = self.n_states == "auto", self.smoothing == "auto"
             settings = settings_for_likelihood(table, settings, are_free, seed)
         if free and passes > 0:
-            settings = choose_settings(table, settings, free, seed)
+            fewest = 1 if is_large or is_chosen else -(-n // FIXED.most_rows_a_state)
+            settings = choose_settings(table, settings, free, seed, fewest)
         if is_large:
             settings = settings._replace(
                 full=min(

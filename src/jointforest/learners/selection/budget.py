@@ -170,7 +170,7 @@ def _hidden(budget: Budget, n: int, d: int, objective: str, known: float) -> lis
     if is_large:
         given["max_iter"] = "auto" if budget.chooses_settings else passes
         return [Candidate(name, HiddenTreeForest(members, **given), seconds)]
-    given |= {"max_iter": budget.n_passes, "smoothing": FIXED.smoothing}
+    given["smoothing"] = FIXED.smoothing
     starts = {"shared": "", "local": ", local start"} if budget.chooses_settings else {"shared": ""}
     return [
         Candidate(name + more, HiddenTreeForest(members, start=start, **given), seconds)
