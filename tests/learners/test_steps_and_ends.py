@@ -131,3 +131,34 @@ def test_a_rule_of_order_holds_among_cents_and_slots():
         assert np.abs(100 * drawn[name] - np.rint(100 * drawn[name])).max() < 1e-6
     for name in ("from", "to"):
         assert (drawn[name].dt.floor("900s") == drawn[name]).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_probabilities_on_calendars_are_those_of_drawn_cells(learner):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: made(name, rng, 400) for name in times.CALENDARS})
+    joint = LEARNERS[learner]().fit(frame).joint_
+    n = 20_000
+    drawn = joint.sample(n, random_state=0)
+    for name in times.CALENDARS:
+        values = np.sort(drawn[name].unique())
+        low, middle, high = values[[len(values) // 5, len(values) // 2, 4 * len(values) // 5]]
+        share = drawn[name].value_counts()
+        events = [
+            (jf.between(low, high), drawn[name].between(low, high).mean()),
+            (jf.between(None, middle), (drawn[name] <= middle).mean()),
+            (share.index[0], share.iloc[0] / n),
+            ([low, middle, high], drawn[name].isin([low, middle, high]).mean()),
+        ]
+        for event, found in events:
+            p = joint.probability({name: event})
+            assert p == pytest.approx(found, abs=5.0 * math.sqrt(max(p * (1.0 - p), 1.0 / n) / n)), (name, event)
+        # each number between is moved to one value
+        assert joint.probability({name: list(values)}) == pytest.approx(1.0, abs=0.05)
+        assert joint.probability({name: jf.between(low, high)}) + joint.probability(
+            f"`{name}` < {_text(low)} or `{name}` > {_text(high)}"
+        ) == pytest.approx(1.0, abs=1e-9)
+
+
+def _text(value):
+    return f"'{pd.Timestamp(value).date()}'" if isinstance(value, np.datetime64 | pd.Timestamp) else str(value)

@@ -12,7 +12,7 @@ import numpy as np
 from . import times
 from .conditions import About, AllOf, AnyOf, Interval, Likely, Not, PerRow, Soft, is_time_span, normal, width
 from .range_texts import interval_of, range_text
-from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place_on_grid
+from .schema import NUMERIC_KINDS, Column, cell_place, cell_places, place_on_grid, snapped
 
 # ---- Unions of half-open intervals ``(lo, hi]``: disjoint, ascending, never empty, never touching.
 
@@ -93,7 +93,25 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
     # column with a density (an event of probability 0).
     refuse_pair(column, condition)
     condition = _as_range(column, normal(condition))
-    return None if condition is None else _meaning(column, condition)
+    meaning = None if condition is None else _meaning(column, condition)
+    return _all_moved_into(column, meaning) if column.only and isinstance(meaning, Region) else meaning
+
+
+def _all_moved_into(column: Column, region: Region) -> Region:
+    """The region of all numbers that draws move into a region of a column with a calendar."""
+    ends = np.array([end for run in region.runs for end in run if math.isfinite(end)])
+    if len(ends) == 0:
+        return region
+    unit = times.DAY if column.kind == "datetime" else 1.0
+    reach = np.arange(-math.ceil(times.REACH[column.only] * unit / column.step), 1)
+    # Numbers farther from the ends are moved to numbers on the same side.
+    last = np.unique(np.rint((ends - column.center) / column.step - 0.5))
+    near = np.unique(np.add.outer(last, np.append(reach, 1 - reach)))
+    is_inside = log_likelihoods(column, region, snapped(column, column.center + near * column.step)) == 0.0
+    return Region(
+        union([intersection(region.runs, complement(_runs_of(column, near), _everything(column))),
+               _runs_of(column, near[is_inside])]), region.atoms
+    )  # fmt: skip
 
 
 def _as_range(column: Column, condition: Any) -> Any:
@@ -245,13 +263,16 @@ def _region_of_values(column: Column, values: Sequence[Any], strict: bool) -> Re
             is_refused = strict and not np.isin(numbers, column.atoms).all()
             return None if is_refused else Region((), sum(1 << k for k in np.flatnonzero(held).tolist()))
         cells = cell_places(column, numbers)
-    cells = np.unique(cells)
-    first = np.flatnonzero(np.diff(cells, prepend=-np.inf) > 1.0)
-    last = np.append(first[1:] - 1, len(cells) - 1)
-    ends = zip(cells[first].tolist(), cells[last].tolist(), strict=True)
     on = np.isin([cell_place(column, atom) for atom in column.atoms], cells)
-    runs = tuple((_edge(column, a - 0.5), _edge(column, b + 0.5)) for a, b in ends)
-    return Region(runs, sum(1 << k for k in np.flatnonzero(on).tolist()))
+    return Region(_runs_of(column, np.unique(cells)), sum(1 << k for k in np.flatnonzero(on).tolist()))
+
+
+def _runs_of(column: Column, cells: np.ndarray) -> Runs:
+    """Runs of some cells, in ascending places."""
+    first = np.flatnonzero(np.diff(cells, prepend=-np.inf) > 1.0)
+    last = np.append(first[1:], len(cells))[: len(first)] - 1
+    ends = zip(cells[first].tolist(), cells[last].tolist(), strict=True)
+    return tuple((_edge(column, a - 0.5), _edge(column, b + 0.5)) for a, b in ends)
 
 
 def _plain_numbers(column: Column, values: Sequence[Any]) -> np.ndarray | None:
