@@ -499,6 +499,8 @@ def _with_ends(column: Column, outer: Outermost) -> Column:
         counts, ends = np.bincount(place, counts), snapped(column, ends)
     has_zero = column.kind != "datetime" and column.only in ("", "hhmm")
     lower, upper = ends_of(values, counts, column.n_observed, column.step, (ends[0], ends[1]), has_zero)
+    if column.only == "hhmm" and ends[1] <= 2359.0:  # else draws beyond the day would all be moved to its last minute
+        upper = column.center + math.floor((2359.0 - column.center) / column.step) * column.step
     return replace(column, lower=lower, upper=upper)
 
 
