@@ -141,7 +141,7 @@ def test_durations_are_durations_in_the_stream_too() -> None:
     batches = old[:40], old[:40].assign(wait=old["wait"][:40].astype(str))
     first, second = (jf.Monitor(old, random_state=0).update(batch) for batch in batches)
     assert first == second
-    with pytest.raises(ValueError, match=r"'wait': expected durations, got numbers, whose unit.*to_timedelta"):
+    with pytest.raises(ValueError, match=r"'wait': expected durations, got numbers; the unit.*to_timedelta"):
         jf.Monitor(old).update(old[:40].assign(wait=old["wait"][:40].dt.total_seconds() / 60.0))
     with pytest.raises(ValueError, match=r"'x': expected numbers, got durations.*total_seconds"):
         jf.Monitor(old).update(old[:40].assign(x=old["wait"][:40]))

@@ -237,10 +237,9 @@ def hint_for(kind: str, otherwise: str) -> str:
 
 def unsupported(name: str, what: str, hint: str) -> TypeError:
     """Error for a column that cannot be read."""
-    leave = (
-        f"to leave the column out, drop it, or where a table is learned say kinds={{{name!r}: 'ignored'}}, or --drop"
-    )
-    return TypeError(f"column {name!r}: {what} is not supported; {hint}; {leave} {shlex.quote(name)}")
+    leave = "to leave the column out, drop it from the table; a learner also accepts"
+    how = f"kinds={{{name!r}: 'ignored'}}, or --drop {shlex.quote(name)}"
+    return TypeError(f"column {name!r}: {what} is not supported; {hint}; {leave} {how}")
 
 
 def without(reader: FrameReader, names: Set[str]) -> FrameReader:

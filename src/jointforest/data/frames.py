@@ -373,7 +373,7 @@ def _column_values(column: Column, cells: ColumnCells) -> np.ndarray:
         wanted, got = ("durations", "numbers") if is_span(column.dtype) else ("numbers", "durations")
         how = "pandas.to_timedelta(column, unit='s')" if wanted == "durations" else "column.dt.total_seconds()"
         what = f"column {column.name!r}: expected {wanted}, got {got}"
-        raise ValueError(f"{what}, whose unit is not known; turn it into {wanted}, such as by {how} if it is seconds")
+        raise ValueError(f"{what}; the unit of the numbers is not known; if it is seconds, use {how}")
     infinite = int(np.count_nonzero(np.isinf(values)))
     if infinite:
         raise ValueError(

@@ -98,13 +98,14 @@ def meaning_of(column: Column, condition: Any) -> float | Region | None:
 
 
 def _all_moved_into(column: Column, region: Region) -> Region:
-    """The region of all numbers that draws move into a region of a column with a calendar."""
+    """All numbers that `snapped` moves into a region, of a column with a calendar."""
+    # Only numbers near an end of the region may be moved to its other side. They are tested one by one.
     ends = np.array([end for run in region.runs for end in run if math.isfinite(end)])
     if len(ends) == 0:
         return region
     unit = times.DAY if column.kind == "datetime" else 1.0
     reach = np.arange(-math.ceil(times.REACH[column.only] * unit / column.step), 1)
-    # Numbers farther from the ends are moved to numbers on the same side.
+    # places of cells: the last one below each end, and as many on both sides as numbers are moved by
     last = np.unique(np.rint((ends - column.center) / column.step - 0.5))
     near = np.unique(np.add.outer(last, np.append(reach, 1 - reach)))
     is_inside = log_likelihoods(column, region, snapped(column, column.center + near * column.step)) == 0.0

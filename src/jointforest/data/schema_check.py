@@ -31,7 +31,7 @@ from .schema import (
     snapped,
 )
 from .times import DAY, OF_DAYS, OF_NUMBERS
-from .written_forms import AMOUNTS, MOST_EXCEPTIONS, SORTS, WrittenForm
+from .written_forms import DURATION_PATTERN, MOST_EXCEPTIONS, SORTS, WrittenForm
 
 _FIELDS = {"name", "kind", "dtype", "step", "origin", "atoms", "levels", "minimum", "maximum", "n_observed"}
 _OPTIONAL = {"has_number_name", "written", "aside", "why_text", "remark", "digits", "lower", "upper", "only"}
@@ -179,7 +179,7 @@ def _written_form(entry: Any, at: str, frame: Frame) -> WrittenForm:
         need(type(entry[name]) is bool, f"{at}.{name}: expected true or false, got {entry[name]!r:.80}")
     if (entry["sort"] in ("month", "time", "duration")) != (entry["unit"] != ""):
         raise ValueError(f"{at}.unit: {entry['unit']!r} does not fit {entry['sort']}")
-    if entry["sort"] == "duration" and "%" in entry["pattern"] and not AMOUNTS.fullmatch(entry["pattern"]):
+    if entry["sort"] == "duration" and "%" in entry["pattern"] and not DURATION_PATTERN.fullmatch(entry["pattern"]):
         raise ValueError(f"{at}.pattern: {entry['pattern']!r} is no pattern of durations")
     exceptions = tuple(
         _text(text, f"{at}.exceptions", 0, 10_000) for text in _list(entry["exceptions"], at, MOST_EXCEPTIONS)

@@ -75,7 +75,7 @@ _CLOCKS: tuple[str, ...] = (
 )
 _CLOCKS += ("T%H:%MZ", "T%H:%M:%SZ", " %H:%M:%SZ", " %H:%M:%S UTC", "T%H:%M:%S+00:00", " %H:%M:%S+00:00")
 _CLOCKS += (*(f"{t}%H:%M:%S.%f{z}" for t in " T" for z in ("", "Z", "+00:00", " UTC")), " %H:%M:%S,%f")
-_AMOUNT = re.compile(r"(?<![\d.])(\d+(?:\.(\d+))?)([^\S\n]*[a-z]+)")
+_DURATION_PART = re.compile(r"(?<![\d.])(\d+(?:\.(\d+))?)([^\S\n]*[a-z]+)")
 """A number and its unit in a duration such as 1h 20m."""
 _SAMPLE = 60
 """Texts of a column that are examined first."""
@@ -266,11 +266,11 @@ def _forms_with_ranges(name: str, column: _Texts, must: bool) -> tuple[tuple[Wri
     if must and not forms and all(map(is_number, texts)):  # a limit alone may be the only number
         forms = (WrittenForm("number", column.dtype),)
     if forms and forms[0].negative == "after" and any(text.endswith("+") for text in split):
-        return (), [], ""  # of marks such as 2- and 2+
+        return (), [], ""  # of grades such as 2- and 2+, which are no negative numbers
     intervals = [_interval_of_text(forms[0], text, name, must) for text in split] if forms else []
     odd = [text for text, interval in zip(split, intervals, strict=False) if interval is None]
     if odd or not forms:
-        # beside ranges such as <5, other texts are no codes or scores
+        # a column with ranges such as <5 has measurements, so that a warning of its other texts is useful
         is_sure = n_plain > 0 and not all(found.has_dash for found in split.values())
         if not is_sure or not (odd or all(_number_match(text) is not None for text in texts)):
             return (), [], ""
@@ -356,7 +356,7 @@ def _forms_of(column: _Texts, must: bool) -> tuple[tuple[WrittenForm, ...], str]
     if not any(character.isdigit() for text in sample for character in text):
         return (), ""
     why_text = ""
-    for find in (_clock, _dates, _numbers, _amounts):
+    for find in (_clock, _dates, _numbers, _durations):
         family = find(texts, sample, column.dtype, must or bool(is_word.any()))
         if family is None:
             continue
@@ -413,12 +413,12 @@ def _clock(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) 
     return _Family("times", fits, (form,))
 
 
-def _amounts(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
+def _durations(texts: Sequence[str], sample: Sequence[str], dtype: str, must: bool) -> _Family | None:
     """Durations in several units, such as 1.2s beside 350ms, or 1h 20m."""
-    if sum(_AMOUNT.match(text) is not None for text in sample) < _LIKELY * len(sample):
+    if sum(_DURATION_PART.match(text) is not None for text in sample) < _LIKELY * len(sample):
         return None
     is_span = np.array([text == text.lower() and not isinstance(span_of(text), str) for text in texts], dtype=bool)
-    found = [_AMOUNT.findall(text) for text in itertools.compress(texts, is_span)]
+    found = [_DURATION_PART.findall(text) for text in itertools.compress(texts, is_span)]
     units: dict[float, tuple[str, int]] = {}  # the name of each unit, and the number of decimals
     for _, fraction, name in itertools.chain.from_iterable(found):
         size = float(span_of("1" + name))

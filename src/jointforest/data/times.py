@@ -255,7 +255,7 @@ OF_NUMBERS = ("yyyymmdd", "yyyymm", "hhmm")
 CALENDARS = OF_DAYS + OF_NUMBERS
 IN_WORDS = {"yyyymmdd": "dates", "yyyymm": "months", "hhmm": "times of day"}
 REACH = {"month starts": 31, "weekdays": 6, "yyyymmdd": 10_000, "yyyymm": 100, "hhmm": 100}
-"""Most days, or whole numbers, by which `moved` moves."""
+"""Largest change that `moved` makes: of days, or of whole numbers."""
 _SURE = 2.0 * math.log(1000.0)
 """Nats by which chance must be ruled out before a column has a calendar."""
 DAY = 86_400

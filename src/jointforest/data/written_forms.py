@@ -74,7 +74,7 @@ class WrittenForm:
     decimals : int. Number of decimals of each cell, or of its seconds; -1 where it differs between cells.
     negative : {"-", "()", "after", "+"}. Form of numbers below zero; "+": as "-", and numbers above zero have a plus.
     pattern : str. Of dates as for ``strptime``; of times ``h:mm`` or ``h:mm:ss``, with ``p`` for AM or PM; of durations
-        with units as `amounts_text` has it.
+        with units as `duration_text` has it.
     padded : bool. Whether days, months and hours have two digits, and 0.5 has its zero.
     unit : {"", "months", "minutes", "seconds"}. What months, times and durations are counted in.
     exceptions : tuple of str. Texts that have another form and count as missing.
@@ -175,7 +175,7 @@ class WrittenForm:
         if self.sort in ("date", "month"):
             return _date_text(number, self)
         if "%" in self.pattern:
-            return amounts_text(number, self.pattern)
+            return duration_text(number, self.pattern)
         if self.sort != "number":
             return self._clock_text(number)
         size = abs(float(number))  # a NumPy number writes itself with its type
@@ -326,11 +326,11 @@ def _date_text(seconds: float, form: WrittenForm) -> str:
     return "".join(parts.get(part, part) for part in _DATE_PART.split(form.pattern))
 
 
-AMOUNTS = re.compile(r"%(02)?\.\df\s*[a-z]+([|&],?\s*%(02)?\.\df\s*[a-z]+)+")
+DURATION_PATTERN = re.compile(r"%(02)?\.\df\s*[a-z]+([|&],?\s*%(02)?\.\df\s*[a-z]+)+")
 """Patterns of durations with units."""
 
 
-def amounts_text(seconds: float, pattern: str) -> str:
+def duration_text(seconds: float, pattern: str) -> str:
     """A duration in a pattern of units, largest first: ``%.1fs|%.0fms`` has one of them, ``%.0fh& %.0fm`` all."""
     rest, parts = abs(float(seconds)), re.split("[|&]", pattern)
     units = [float(span_of("1" + part[part.index("f") + 1 :])) for part in parts]

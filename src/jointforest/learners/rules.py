@@ -365,8 +365,8 @@ class _Maker:
         self.enforced.append(said)
 
     def _turned_for_one_column(self, rules: Sequence[Equation]) -> dict[Equation, Equation]:
-        """Several sums that one column is, solved for columns of which they make fewest impossible values."""
-        # ``gross = net + tax`` makes net beside ``gross = paid + open``: else some rows would pay less than nothing.
+        """Equations of the same column, each solved for the column that has the fewest impossible values then."""
+        # ``gross = net + tax`` and ``gross = paid + open``: ``paid = gross - open`` would be negative in some rows.
         found: dict[Equation, Equation] = {}
         for column in dict.fromkeys(rule.column for rule in rules):
             same = [rule for rule in rules if rule.column == column]
@@ -375,30 +375,35 @@ class _Maker:
                 continue
             if not all(len(one.terms) > 1 and not one.tolerance and self._is_on_grid(one) for one in same):
                 continue
-            ways = [[rule, *self._turns(rule, rules)] for rule in same]
-            share = {way: self._impossible_share(way) for each in ways for way in each}
-            # Worst share, and number of those that make the column itself: the others are then sums of its parts, which
-            # takes longer. Two cannot make it.
-            each = [
-                (max(share[way] for way in one), sum(way.column == column for way in one), one)
-                for one in itertools.product(*ways)
+            solutions = [[rule, *self._solutions(rule, rules)] for rule in same]
+            share = {one: self._impossible_share(one) for of_rule in solutions for one in of_rule}
+            # One solution may give the column itself. The others then are sums of its parts, which takes longer.
+            choices = [
+                (max(share[one] for one in choice), sum(one.column == column for one in choice), choice)
+                for choice in itertools.product(*solutions)
             ]
             if self.is_auto:
-                each = [of for of in each if of[1] == 0 and all(_is_default(way, self.schema) for way in of[2])]
-            each = [of for of in each if of[1] <= 1 and (of[0] <= MOST_IMPOSSIBLE or not self.is_found)]
-            least = min((worst for worst, *_ in each), default=0.0)
-            good = [of[1:] for of in each if of[0] <= least + AS_POSSIBLE]
+                choices = [
+                    (worst, n_own, choice) for worst, n_own, choice in choices
+                    if n_own == 0 and all(_is_default(one, self.schema) for one in choice)
+                ]  # fmt: skip
+            choices = [
+                (worst, n_own, choice) for worst, n_own, choice in choices
+                if n_own <= 1 and (worst <= MOST_IMPOSSIBLE or not self.is_found)
+            ]  # fmt: skip
+            least = min((worst for worst, *_ in choices), default=0.0)
+            good = [(n_own, choice) for worst, n_own, choice in choices if worst <= least + AS_POSSIBLE]
             if good:
                 found |= dict(zip(same, min(good, key=lambda of: of[0])[1], strict=True))
         return found
 
-    def _turns(self, rule: Equation, rules: Sequence[Equation]) -> Iterator[Equation]:
+    def _solutions(self, rule: Equation, rules: Sequence[Equation]) -> Iterator[Equation]:
         """The equation solved for each of its terms that no other equation is about, where that needs no rounding."""
         for c, name in rule.terms:
-            way, is_own = _turned(rule, c, name), all(name not in other.columns for other in rules if other != rule)
+            solved, is_own = _turned(rule, c, name), all(name not in other.columns for other in rules if other != rule)
             is_free = is_own and self._is_free(self.schema.index(name))
-            if is_free and self._is_on_grid(way) and self._lost_share(way, most=1) <= _LOST:
-                yield way
+            if is_free and self._is_on_grid(solved) and self._lost_share(solved, most=1) <= _LOST:
+                yield solved
 
     def _lost_share(self, rule: Equation, most: int) -> float:
         """Share of rows that know the equation's column, and miss more than ``most`` of its terms."""

@@ -257,7 +257,7 @@ def _significant(weights: np.ndarray, digits: int) -> tuple[float, ...]:
 
 
 def _constant(rest: np.ndarray, rounding: float) -> float:
-    """What is left over, as the number of fewest digits in the middle of it; ``rounding`` is that of the cells."""
+    """The midpoint of residuals, rounded to as few digits as they allow; ``rounding`` is that of the cells."""
     low, high = float(rest.min()), float(rest.max())
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     for decimals in range(-3, 10):

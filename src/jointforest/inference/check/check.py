@@ -622,9 +622,9 @@ class ErrorModel:
         """p(value is genuine), (V,), and not the same error that occurs several times. ``right`` and ``wrong`` are the
         probabilities of each cell without and with each error; ``u`` has the value of each cell."""
         # Two explanations of the c rows of a value are compared. A genuine value needs one new text, with the
-        # probability of its letters, and then each row is right. New numbers are as frequent as those of one cell.
-        # Otherwise each row needs an error of its own. Errors at random are left out, because they only repeat genuine
-        # values.
+        # probability of its letters, and then each row is right. The probability of a
+        # new number is the share of cells whose number occurs once. Otherwise each row needs an error of its own.
+        # Errors at random are left out, because they only repeat genuine values.
         log_error = np.log(np.maximum(wrong.sum(axis=1) - wrong[:, _AT_RANDOM], _SMALLEST))
         gain = np.log(np.maximum(right, _SMALLEST)) - log_error
         c = np.maximum(column.count, 1.0)

@@ -5,7 +5,7 @@ combinations, which would be frequent if the columns were independent. A joint t
 forbidden combination takes it for a rare one, and so do counts. The relation as a whole tells errors from rare
 combinations: if the exceptions in all of its forbidden combinations are few, its exceptions are probably errors. They
 are errors, too, if values at random explain them. Then all forbidden combinations have the same share of the rows that
-independent columns would have, in one relation as in the others.
+independent columns would have, and this share is the same in all relations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FEWER = 0.35  # most rows of an exception, as a share of the expected ones
 _FORBIDDEN = 0.1  # least share of the rows of independent columns that a relation forbids
 _TOLERATED = 0.02  # with this share of exceptions among forbidden rows, they are as often genuine as wrong
 _PSEUDO = 0.5  # pseudo-exceptions of each relation
-_ALIKE = 2.0  # relations with up to as many times the smallest share show how many values are random in all columns
+_ALIKE = 2.0  # relations with at most so many times the smallest share tell the share of random values
 _RARELY = 3.0  # log of the prior odds that exceptions are not such values
 _MOST_EVEN = 3.0  # most evidence for them from one relation alone, because some columns are nearly equal to others
 
@@ -191,9 +191,10 @@ class Relations:
 
 def _of_random_values(found: Sequence[_Exceptions]) -> tuple[float, float]:
     """The probability that values at random made the exceptions in all relations, and the share that they have."""
-    # The relations of smallest share are compared: others may have genuine exceptions, too. Genuine ones alone would
-    # have shares of any size between a pseudo-exception and 1. A relation counts if one of its columns is in none
-    # before it, because columns that are functions of each other have the same exceptions.
+    # Two hypotheses are compared, by the relations of smallest share: others may have genuine exceptions, too. With
+    # values at random, all relations have the same share, and the number of exceptions is Poisson. With genuine
+    # exceptions, each share is log-uniform between that of a pseudo-exception and 1. A relation is left out if both of
+    # its columns were used before, because columns that are functions of each other have the same exceptions.
     least = min((one.share for one in found), default=1.0)
     alike = sorted((one for one in found if one.share <= _ALIKE * least), key=lambda one: -one.expected)
     share = (sum(one.number for one in alike) + _PSEUDO) / max(sum(one.expected for one in alike), 1.0)

@@ -136,9 +136,10 @@ def _p_swapped(gain: np.ndarray, n_rows: int, n_same: int, is_learned: bool) -> 
     rows the cells are the same."""
     # If the joint has not learned the rows, this is Bayes' rule with a learned share of swapped rows. A joint that has
     # learned them makes a swapped row as dense as there are such rows. Then the number of genuine rows of each gain
-    # above 0 is needed: it falls as exp(-gain), from its value near 0, where rows with the same cells are too. If there
-    # are fewer losses near 0 than greater ones, it falls as much from losses to gains. The excess rows form a second
-    # group, the swapped ones. Their gains are taken to be exponential.
+    # above 0 is needed. It is proportional to exp(-factor x gain). Its value at 0 is that of rows with gains near 0,
+    # and of rows with the same cells. If there are fewer losses in (-1, 0) than in (-2, -1), the numbers fall towards
+    # 0, and gains fall at least by this ratio. The excess rows form a second group, the swapped ones. Their gains are
+    # taken to be exponential.
     gain, p = np.clip(gain, -_MOST, _MOST), np.zeros(len(gain))
     if not is_learned:
         share = _START

@@ -43,7 +43,7 @@ def choose_settings(
     settings : LearnSettings, optional. What is not free, and the most states.
     free : iterable of {"n_states", "n_leaves", "joined", "start", "near", "normal", "few_normal", "transition"}. What
         is chosen; smoothing by ``near`` and ``normal`` matters to ordered columns with smooth codes.
-    fewest_states : int. Fewest states that are tried, where any others may be.
+    fewest_states : int. Smallest number of states that is tried.
     Raises ValueError for a name in ``free`` that no setting has.
 
     >>> table = CodeTable(np.repeat([[0, 0], [1, 1]], 100, axis=0), np.array([2, 2]), np.array([False, False]))
@@ -183,9 +183,9 @@ def _climb(
     weight: np.ndarray | None,
     fewest: int,
 ) -> tuple[LearnSettings, np.ndarray]:
-    """More and more states for n rows, until two steps bring nothing or there are too few rows a state."""
+    """More and more states for n rows, until two in a row give no gain or there are too few rows a state."""
     # Any gain counts: states chosen by gains above their standard error were too few (see the experiment on the
-    # population). Also the log-probabilities of the rows that the best trial held out.
+    # population). Returns also the log-probabilities of the rows that the best trial held out.
     best, top, worse = settings, None, 0
     tried = [*(h for h in FIXED.states_tried if fewest <= h < settings.n_states), settings.n_states]
     for n_states in tried:

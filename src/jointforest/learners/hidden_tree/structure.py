@@ -13,7 +13,7 @@ _MORE = 1e-3  # share by which a pair that is joined outweighs what it replaces
 
 def information_of(table: CodeTable) -> np.ndarray:
     """`mutual_information` of the columns of a table by coarse classes, (d, d)."""
-    # A column that stands for several says what the one of them says that says most.
+    # For a column that stands for several, it is the largest of these.
     if not any(table.views):
         return mutual_information(*coarse(table.codes, table.n_codes, table.is_ordered), table.weight)
     apart = table.apart()
