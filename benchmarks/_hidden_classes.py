@@ -84,9 +84,7 @@ class Codes(NamedTuple):
         is_ordered = np.array([not column.is_categorical for column in self.schema.columns])
         smoothing = Smoothing(normal=kind.normal)
         if len(self.codes) < MANY_ROWS:  # as `HiddenTreeForest` does by default
-            smoothing = smoothing._replace(
-                near=3.0, wider=4.0, point_mass=max(smoothing.point_mass, 2.0 / bins(len(self.codes)))
-            )
+            smoothing = smoothing._replace(near=3.0, point_mass=max(smoothing.point_mass, 2.0 / bins(len(self.codes))))
         settings = LearnSettings(kind.states, start=kind.start, passes=PASSES, full=0, smoothing=smoothing, perturb=0.2)
         return learn_tree(CodeTable(self.codes, n_codes, is_ordered, weight), settings, seed)
 

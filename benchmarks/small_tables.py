@@ -71,7 +71,7 @@ def learn(frame: pd.DataFrame, near: float, start: str, free: tuple[str, ...], s
     is_ordered = np.array([not column.is_categorical for column in schema.columns])
     table = CodeTable(code_table(scales, cells), np.array([scale.n_codes for scale in scales]), is_ordered)
     point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / n_bins)
-    smoothing = Smoothing(near=near, point_mass=point_mass, wider=FIXED.wider)
+    smoothing = Smoothing(near=near, point_mass=point_mass)
     settings = LearnSettings(n_states=FIXED.states, start=start, passes=FIXED.most_passes, smoothing=smoothing)
     found = learn_trees(table, choose_settings(table, settings, free, seed), seed)
     return Joint(HiddenTree(HiddenTrees(schema, scales, found.trees, np.log(found.share))))

@@ -67,7 +67,7 @@ def like_states(count, cells):
     return found
 
 
-def near_states(count, cells, score, near_variance, wider):
+def near_states(count, cells, score, near_variance):
     """Shares of the child's states for each parent's state, (Hp, H), by a normal over the states' places on scores."""
     codes, states = range(len(score)), range(len(cells[0]))
     place = [
@@ -84,7 +84,7 @@ def near_states(count, cells, score, near_variance, wider):
         math.fsum(n * x**2 for n, x in zip(row, place, strict=True)) / m - at**2
         for row, m, at in zip(count, rows, mean, strict=True)
     ]
-    wide = min(spread, wider * math.fsum(n * v for n, v in zip(rows, variance, strict=True)) / math.fsum(rows))
+    wide = min(spread, math.fsum(n * v for n, v in zip(rows, variance, strict=True)) / math.fsum(rows))
     found = []
     for n, at, v in zip(rows, mean, variance, strict=True):
         own = NormalDist(at, math.sqrt((n * v + wide) / (n + 1) + near_variance * spread))
@@ -117,7 +117,7 @@ def emission_table(cells, marginal, each):
     return emission
 
 
-def state_normals(count, marginal, light, wider):
+def state_normals(count, marginal, light):
     """Pseudo-rows of states, (H, K): normals over codes that are no point masses, and the state's own point masses.
 
     A state has as much of a row as its share of rows that are no point masses; this share is the same in the row. The
@@ -137,7 +137,7 @@ def state_normals(count, marginal, light, wider):
     pooled = math.fsum(n * v for n, _, v in moments) / math.fsum(n for n, _, _ in moments)
     table = []
     for row, (rows, mean, variance) in zip(count, moments, strict=True):
-        own = NormalDist(mean, math.sqrt((rows * variance + wider * pooled) / (rows + 1) + 1e-4))
+        own = NormalDist(mean, math.sqrt((rows * variance + pooled) / (rows + 1) + 1e-4))
         below = [0.0, *(own.cdf(x) for x in edge[1:-1]), 1.0]
         mass = [(b - a) * of for a, b, of in zip(below[:-1], below[1:], light, strict=True)]
         total = math.fsum(row) + 1e-3

@@ -415,3 +415,19 @@ def test_one_far_value_leaves_the_other_answers_right(n: int, is_chosen: bool) -
     for other in set("abc") - {frame.z[7]}:  # whose rows do not have it: off by less than if a tenth of a row had it
         rows = frame.amount[frame.z == other]
         assert joint.given(z=other).mean("amount") == pytest.approx(rows.mean(), abs=0.1 * 99999.0 / len(rows))
+
+
+@pytest.mark.parametrize(
+    "learn", [jf.HiddenTreeForest(random_state=0), jf.HiddenTreeForest(4, n_states=128, random_state=0)]
+)
+def test_means_of_a_small_table_given_a_group_are_those_of_the_rows(learn):
+    """Many states of few rows do not pull the means of groups towards the mean of all rows."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        age = rng.uniform(20, 70, 1000).round()
+        frame = pd.DataFrame({"age": age, "level": rng.lognormal(0.025 * age - 0.6, 0.35).round(2)})
+        joint = learn.fit(frame).joint_
+        for low in (20, 30, 40, 50, 60):
+            rows = frame.level[(age >= low) & (age < low + 10)]
+            mean = joint.given(f"age >= {low} and age < {low + 10}").mean("level")
+            assert abs(mean - rows.mean()) < rows.std() / len(rows) ** 0.5

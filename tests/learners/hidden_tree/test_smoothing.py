@@ -68,7 +68,7 @@ def test_a_states_normal_lies_over_its_rows_and_is_wider_with_few():
     count = np.zeros((3, 20), np.float32)
     count[:, 4:7] = np.array([[1.0], [100.0], [100.0]])
     count[2] = 15.0  # a state all over the place, by whose spread the others' is judged
-    found = normals(count, column, Smoothing(point_mass=0.1, wider=4.0))
+    found = normals(count, column, Smoothing(point_mass=0.1))
     assert np.argmax(found[1]) in (4, 5, 6)
     assert found[0, 4:7].sum() < found[1, 4:7].sum()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-4)
@@ -89,11 +89,11 @@ def test_normals_of_states_against_the_oracle(seed):
     codes = np.append(np.arange(12), rng.integers(0, 12, 200))[:, None]
     codes[rng.random(200 + 12) < 0.3] = 4  # a point mass
     column = code_columns(CodeTable(codes, np.array([12]), np.array([True])))[0]
-    smoothing = Smoothing(point_mass=0.2, wider=2.0)
+    smoothing = Smoothing(point_mass=0.2)
     count = rng.gamma(0.3, 20.0, (5, 12)).astype(np.float32)
     light = flat_columns((column,), smoothing).is_light
     assert light.sum() == 11
-    expected = oracle.state_normals(count.tolist(), column.marginal.tolist(), light.tolist(), 2.0)
+    expected = oracle.state_normals(count.tolist(), column.marginal.tolist(), light.tolist())
     found = normals(count, column, smoothing)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
     share = count[:, ~light].sum(axis=1) / count.sum(axis=1)  # of the point mass, the same with pseudo-rows
@@ -153,7 +153,7 @@ def test_near_states_against_the_oracle(seed):
     count = rng.gamma(0.3, 20.0, (5, 7)).astype(np.float32)
     emission = rng.gamma(0.3, 20.0, (7, 12)).astype(np.float32)
     score = flat_columns((column,), Smoothing()).score
-    expected = oracle.near_states(count.tolist(), emission.T.tolist(), score.tolist(), FIXED.near_variance, 1.0)
+    expected = oracle.near_states(count.tolist(), emission.T.tolist(), score.tolist(), FIXED.near_variance)
     np.testing.assert_allclose(near(count, emission, column), expected, rtol=1e-3, atol=1e-6)
 
 

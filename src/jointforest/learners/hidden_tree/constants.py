@@ -33,8 +33,6 @@ class Constants:
     near: float = 0.3
     """`Smoothing.near` of small tables. More rows weaken the dependence of columns that are not neighbours in the tree:
     states that lie near in the child's column may lie far apart in others (see the experiment on small tables)."""
-    wider: float = 4.0
-    """`Smoothing.wider` of small tables."""
     fewest_passes: int = 2
     """Passes over the rows of the largest tables."""
     most_passes: int = 8

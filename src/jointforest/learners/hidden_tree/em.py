@@ -257,7 +257,6 @@ class Smoothing(NamedTuple):
         where the child's column is of numbers.
     point_mass : float. A code with a larger part of the rows that exceeds the codes beside it is a point mass, such as
         40 hours a week. No normal blurs it with its neighbours.
-    wider : float. Each state's normal has a row more, of so many times the variance within states.
     """
 
     transition: float = 0.02
@@ -266,7 +265,6 @@ class Smoothing(NamedTuple):
     extra: float = 0.0
     near: float = 0.0
     point_mass: float = FIXED.point_mass
-    wider: float = 1.0
 
 
 @record

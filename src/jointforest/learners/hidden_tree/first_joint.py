@@ -47,7 +47,7 @@ def first_joint(
     point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / n_bins)
     settings = LearnSettings(
         n_states=max(min(FIXED.first_states, n // FIXED.rows_a_state_without_trials), 1),
-        smoothing=Smoothing(normal=FIXED.first_normal, near=FIXED.near, point_mass=point_mass, wider=FIXED.wider),
+        smoothing=Smoothing(normal=FIXED.first_normal, near=FIXED.near, point_mass=point_mass),
     )
     scales = scales_of(schema, X, weight, n_bins, FIXED.fine_ends, False, ranges)
     if n < len(X):  # rows of more weight are drawn more often, and then count alike

@@ -335,7 +335,7 @@ class HiddenTreeForest(TableScores):
             settings = settings._replace(start="local" if table.is_ordered.mean() >= 0.5 else "shared", refit=True)
         else:
             point_mass = max(FIXED.point_mass, FIXED.point_mass_bins / self._most_bins(n))
-            settings = settings._replace(smoothing=Smoothing(near=FIXED.near, point_mass=point_mass, wider=FIXED.wider))
+            settings = settings._replace(smoothing=Smoothing(near=FIXED.near, point_mass=point_mass))
         if not isinstance(self.n_states, str):
             settings = settings._replace(n_states=self.n_states)
         elif not is_large:
