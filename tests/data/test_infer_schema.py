@@ -215,7 +215,7 @@ def test_bad_columns(values, asked, message):
         ),
         (
             pd.Series([[1], [2]], dtype=object),
-            "column 'x'.*list.*leave the column out, drop it, .* kinds={'x': 'ignored'}",
+            "column 'x'.*list.*leave the column out, drop it from the table; .* kinds={'x': 'ignored'}",
         ),
         (pd.Series([b"a"], dtype=object), "column 'x'.*1 bytes"),
         (pd.Series([1 + 2j]), "column 'x': complex128.*real and its imaginary"),
