@@ -142,7 +142,7 @@ def test_a_level_never_seen_in_a_late_batch(home: Path) -> None:
     assert table.column_names == jf.datasets.load_penguins("pyarrow").column_names
     parquet.write_table(table, home / "t.parquet")
     code, said = run("impute", home / "m.joint", home / "t.parquet", "-o", out)
-    assert code == 0 and said.count("\n") == 1 and "'Bouvet'" in said
+    assert code == 0 and said.count("'Bouvet'") == 1
     with pytest.warns(jf.UnseenLevelWarning):
         expected = loaded(home).impute(table)
     assert parquet.read_table(out).to_pylist() == expected.to_pylist()
